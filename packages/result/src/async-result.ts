@@ -1,0 +1,178 @@
+import { Err, err, Ok, Result } from "./result.ts";
+import { UnexpectedError } from "./unexpected-error.ts";
+
+type Eventual<T> = T | PromiseLike<T>;
+
+/** An AsyncResult together with the function that settles it, once. */
+export interface Deferred<T, E> {
+  readonly result: AsyncResult<T, E>;
+  /** Settles it. The first call wins; later ones do nothing. */
+  readonly resolve: (result: Result<T, E>) => void;
+}
+
+/**
+ * A Result that is on its way: `await` gives the Result, the methods go on without awaiting.
+ *
+ * Its work has already begun when it exists, and it never rejects: what a callback or an underlying promise throws
+ * becomes an `Err` with an {@link UnexpectedError}. An AsyncResult that nobody looks at costs no promise.
+ */
+export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
+  #settled: Result<T, E> | undefined;
+  #promise: Promise<Result<T, E>> | undefined;
+  #wake: ((result: Result<T, E>) => void) | undefined;
+
+  private constructor(promise?: Promise<Result<T, E>>) {
+    this.#promise = promise;
+  }
+
+  /** One that is settled later by whoever holds `resolve`. The cheapest way to bridge from callbacks. */
+  static deferred<T, E>(): Deferred<T, E> {
+    const result = new AsyncResult<T, E>();
+    return { result, resolve: (settled) => result.#settle(settled) };
+  }
+
+  /** One that follows a Result or a promise of one. A rejection becomes an UnexpectedError. */
+  static from<T, E>(source: Eventual<Result<T, E>>): AsyncResult<T, E | UnexpectedError> {
+    if (isThenable(source)) {
+      return new AsyncResult<T, E | UnexpectedError>(Promise.resolve(source).then((r) => r, toUnexpected));
+    }
+    return AsyncResult.#of<T, E | UnexpectedError>(source);
+  }
+
+  /** Starts `work` now; what it throws or rejects with becomes an `Err`. */
+  static try<T>(work: () => Eventual<T>): AsyncResult<T, UnexpectedError>;
+  static try<T, E>(work: () => Eventual<T>, onThrow: (thrown: unknown) => E): AsyncResult<T, E>;
+  static try<T, E>(
+    work: () => Eventual<T>,
+    onThrow?: (thrown: unknown) => E,
+  ): AsyncResult<T, E | UnexpectedError> {
+    const run = async (): Promise<Result<T, E | UnexpectedError>> => {
+      try {
+        return new Ok<T, E | UnexpectedError>(await work());
+      } catch (thrown) {
+        return new Err(onThrow === undefined ? UnexpectedError.from(thrown) : onThrow(thrown));
+      }
+    };
+    return new AsyncResult(run().catch(toUnexpected));
+  }
+
+  /** One that is already an `Ok`. */
+  static ok(): AsyncResult<void, never>;
+  static ok<T>(value: T): AsyncResult<T, never>;
+  static ok<T>(value?: T): AsyncResult<T | undefined, never> {
+    return AsyncResult.#of<T | undefined, never>(new Ok(value));
+  }
+
+  /** One that is already an `Err`. */
+  static err<E>(error: E): AsyncResult<never, E> {
+    return AsyncResult.#of<never, E>(err(error));
+  }
+
+  /** All values, or the first error in order. Waits for all of them. */
+  static all<const R extends readonly PromiseLike<Result<unknown, unknown>>[]>(
+    results: R,
+  ): AsyncResult<AwaitedValues<R>, AwaitedErrors<R>>;
+  static all(
+    results: readonly PromiseLike<Result<unknown, unknown>>[],
+  ): AsyncResult<unknown, unknown> {
+    return new AsyncResult<unknown, unknown>(Promise.all(results).then((settled) => Result.all(settled), toUnexpected));
+  }
+
+  static #of<T, E>(settled: Result<T, E>): AsyncResult<T, E> {
+    const result = new AsyncResult<T, E>();
+    result.#settled = settled;
+    return result;
+  }
+
+  // biome-ignore lint/suspicious/noThenProperty: being awaitable is the purpose of this class
+  then<A = Result<T, E>, B = never>(
+    onFulfilled?: ((result: Result<T, E>) => Eventual<A>) | null,
+    onRejected?: ((reason: unknown) => Eventual<B>) | null,
+  ): Promise<A | B> {
+    return this.toPromise().then(onFulfilled, onRejected);
+  }
+
+  /** The promise behind it, which never rejects. */
+  toPromise(): Promise<Result<T, E>> {
+    if (this.#promise === undefined) {
+      const settled = this.#settled;
+      this.#promise =
+        settled === undefined
+          ? new Promise<Result<T, E>>((resolve) => {
+              this.#wake = resolve;
+            })
+          : Promise.resolve(settled);
+    }
+    return this.#promise;
+  }
+
+  /** Changes the value, leaves an error alone. */
+  map<U>(change: (value: T) => Eventual<U>): AsyncResult<U, E> {
+    return this.#chain<U, E>(async (r) => (r.ok ? new Ok<U, E>(await change(r.value)) : new Err(r.error)));
+  }
+
+  /** Changes the error, leaves a value alone. */
+  mapErr<F>(change: (error: E) => Eventual<F>): AsyncResult<T, F> {
+    return this.#chain<T, F>(async (r) => (r.ok ? new Ok<T, F>(r.value) : new Err(await change(r.error))));
+  }
+
+  /** Goes on with another step that can fail. */
+  andThen<U, F>(next: (value: T) => Eventual<Result<U, F>>): AsyncResult<U, E | F> {
+    return this.#chain<U, E | F>(async (r) => (r.ok ? next(r.value) : new Err(r.error)));
+  }
+
+  /** Recovers from an error, perhaps by another error. */
+  orElse<U, F>(recover: (error: E) => Eventual<Result<U, F>>): AsyncResult<T | U, F> {
+    return this.#chain<T | U, F>(async (r) => (r.ok ? new Ok<T | U, F>(r.value) : recover(r.error)));
+  }
+
+  /** Leaves it by one of two ways. Rejects if the chosen arm throws. */
+  match<A, B>(arms: {
+    readonly ok: (value: T) => Eventual<A>;
+    readonly err: (error: E) => Eventual<B>;
+  }): Promise<A | B> {
+    return this.toPromise().then((r): Eventual<A | B> => (r.ok ? arms.ok(r.value) : arms.err(r.error)));
+  }
+
+  /** The value, or an `Err`: `const x = await call.take(); if (isErr(x)) return x;`. */
+  take(): Promise<T | Err<never, E>> {
+    return this.toPromise().then((r) => r.take());
+  }
+
+  /** The value, or the error thrown (the returned promise rejects with it). */
+  orThrow(): Promise<T> {
+    return this.toPromise().then((r) => r.orThrow());
+  }
+
+  /** The value, or what `otherwise` makes of the error. */
+  unwrapOrElse<U>(otherwise: (error: E) => Eventual<U>): Promise<T | U> {
+    return this.toPromise().then((r): Eventual<T | U> => (r.ok ? r.value : otherwise(r.error)));
+  }
+
+  #settle(settled: Result<T, E>): void {
+    if (this.#settled !== undefined) return;
+    this.#settled = settled;
+    this.#wake?.(settled);
+    this.#wake = undefined;
+  }
+
+  /** The one place where a throwing callback is turned into an `Err`. */
+  #chain<U, F>(step: (result: Result<T, E>) => Promise<Result<U, F>>): AsyncResult<U, F> {
+    return new AsyncResult<U, F>(this.toPromise().then(step).catch(toUnexpected));
+  }
+}
+
+type AwaitedValues<R> = { -readonly [K in keyof R]: R[K] extends PromiseLike<Result<infer T, unknown>> ? T : never };
+type AwaitedErrors<R extends readonly unknown[]> = R[number] extends PromiseLike<Result<unknown, infer E>> ? E : never;
+
+function isThenable<T>(value: Eventual<T>): value is PromiseLike<T> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}
+
+/**
+ * The `never` is a promise about types, not about values: a callback that throws is a bug, and bugs are
+ * UnexpectedErrors whether or not the error type of the chain has room for them.
+ */
+function toUnexpected(thrown: unknown): Err<never, never> {
+  return new Err<never, unknown>(UnexpectedError.from(thrown)) as Err<never, never>;
+}
