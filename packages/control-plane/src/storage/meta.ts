@@ -1,0 +1,17 @@
+import type { Queries } from "./storage.ts";
+
+/** Reads one value of the database's own description. */
+export async function readMeta(queries: Queries, key: string): Promise<string | undefined> {
+  const row = await queries.selectFrom("meta").select("value").where("key", "=", key).executeTakeFirst();
+  return row?.value;
+}
+
+/** Writes a value that was not there; an existing one is left alone. Returns the value that holds. */
+export async function claimMeta(queries: Queries, key: string, value: string): Promise<string> {
+  await queries
+    .insertInto("meta")
+    .values({ key, value })
+    .onConflict((conflict) => conflict.column("key").doNothing())
+    .execute();
+  return (await readMeta(queries, key)) ?? value;
+}

@@ -1,0 +1,29 @@
+import type { Selectable } from "kysely";
+import type { RevocationsTable } from "./schema.ts";
+import type { Queries } from "./storage.ts";
+
+export type RevocationRow = Selectable<RevocationsTable>;
+
+/** Writes a revocation; a later instant for the same subject replaces the earlier one, never the reverse. */
+export async function saveRevocation(queries: Queries, row: RevocationRow): Promise<void> {
+  const known = await queries
+    .selectFrom("revocations")
+    .select("at")
+    .where("subjectKind", "=", row.subjectKind)
+    .where("subjectId", "=", row.subjectId)
+    .executeTakeFirst();
+  if (known !== undefined && known.at >= row.at) return;
+  const { at, reason, payload, signature } = row;
+  await queries
+    .insertInto("revocations")
+    .values(row)
+    .onConflict((conflict) =>
+      conflict.columns(["subjectKind", "subjectId"]).doUpdateSet({ at, reason, payload, signature }),
+    )
+    .execute();
+}
+
+/** Every revocation: all of them are published again when the stream was lost. */
+export function allRevocations(queries: Queries): Promise<RevocationRow[]> {
+  return queries.selectFrom("revocations").selectAll().execute();
+}

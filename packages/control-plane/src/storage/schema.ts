@@ -1,0 +1,149 @@
+/**
+ * The shape of every table, as TypeScript. Column names are camel case in code and in SQL alike, so that
+ * a row needs no mapping; types are text, integer and bigint only, JSON is kept as text, booleans are 0
+ * or 1: SQLite and PostgreSQL hold the same values.
+ */
+
+/** 0 or 1; SQL of both dialects stores it in an integer column. */
+export type Flag = 0 | 1;
+
+export interface MetaTable {
+  key: string;
+  value: string;
+}
+
+/** One immutable revision of a participant's contract artifact. The highest revision is the current one. */
+export interface ParticipantsTable {
+  id: string;
+  revision: number;
+  digest: string;
+  kind: "service" | "app";
+  /** Canonical JSON of the artifact. */
+  artifact: string;
+  /** Hash of the dev token that installed it, or null when an administrator did. */
+  owner: string | null;
+  installedAt: number;
+}
+
+export interface DeploymentsTable {
+  id: string;
+  /** Stable name of the deployment, unique, the same for all of its replicas. */
+  name: string;
+  participantId: string;
+  participantDigest: string;
+  disabled: Flag;
+  /** Route epoch. A roll at once leaves no previous epoch; a planned one overlaps until `previousUntil`. */
+  epoch: number;
+  previousEpoch: number | null;
+  previousUntil: number | null;
+  /** 128 random bits, base64url, that make the names of the deployment's streams unguessable. */
+  secret: string;
+  createdAt: number;
+}
+
+/** Which provider a deployment's used API is bound to; only where an administrator chose. */
+export interface BindingsTable {
+  deploymentId: string;
+  api: string;
+  providerId: string;
+  createdAt: number;
+}
+
+export interface InstancesTable {
+  id: string;
+  deploymentId: string;
+  /** Base64url of the raw Ed25519 public key. */
+  identityKey: string;
+  name: string;
+  disabled: Flag;
+  /** Provisioned on the fly in dev mode; removed when its last connection ended. */
+  ephemeral: Flag;
+  createdAt: number;
+}
+
+export interface GrantsTable {
+  principal: string;
+  participantId: string;
+  revision: number;
+  grants: string;
+  updatedAt: number;
+}
+
+export interface ConnectionsTable {
+  id: string;
+  instanceId: string;
+  deploymentId: string;
+  participantId: string;
+  identityKey: string;
+  sessionKey: string;
+  /** Digest of the newest authorization. */
+  authorizationDigest: string;
+  state: "issued" | "connected" | "disconnected";
+  serverId: string | null;
+  cid: number | null;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export interface AuthorizationsTable {
+  digest: string;
+  connectionId: string;
+  instanceId: string;
+  deploymentId: string;
+  sessionKey: string;
+  payload: string;
+  signature: string;
+  grantsDigest: string;
+  policyDigest: string;
+  issuedAt: number;
+  expiresAt: number;
+  revokedAt: number | null;
+}
+
+/** Content-addressed canonical JSON: grant sets and transport policies, each shared by many authorizations. */
+export interface ContentsTable {
+  digest: string;
+  kind: "grants" | "policy";
+  body: string;
+}
+
+export interface RevocationsTable {
+  subjectKind: string;
+  subjectId: string;
+  at: number;
+  reason: string;
+  payload: string;
+  signature: string;
+}
+
+export interface AuditTable {
+  id: string;
+  at: number;
+  actor: string;
+  action: string;
+  subject: string;
+  detail: string;
+}
+
+export interface IssuersTable {
+  id: string;
+  publicKey: string;
+  notBefore: number;
+  expiresAt: number;
+  createdAt: number;
+}
+
+export interface Database {
+  meta: MetaTable;
+  participants: ParticipantsTable;
+  deployments: DeploymentsTable;
+  bindings: BindingsTable;
+  instances: InstancesTable;
+  grants: GrantsTable;
+  connections: ConnectionsTable;
+  authorizations: AuthorizationsTable;
+  contents: ContentsTable;
+  revocations: RevocationsTable;
+  audit: AuditTable;
+  issuers: IssuersTable;
+}
