@@ -1,8 +1,51 @@
+export { UnexpectedError } from "@trellis/result";
+export {
+  type BootstrapAnswer,
+  BootstrapAnswerSchema,
+  type Resources,
+  ResourcesSchema,
+  type Transports,
+  TransportsSchema,
+  type WellKnown,
+  WellKnownSchema,
+} from "./bootstrap/answer.ts";
+export {
+  DENIAL_CODES,
+  type Denial,
+  type DenialCode,
+  DenialSchema,
+  isDenialCode,
+  isFinalDenial,
+} from "./bootstrap/denial.ts";
+export { BOOTSTRAP_PATHS } from "./bootstrap/paths.ts";
+export {
+  type BootstrapRequest,
+  BootstrapRequestSchema,
+  type RefreshRequest,
+  RefreshRequestSchema,
+} from "./bootstrap/request.ts";
 export { fromBase64Url, toBase64Url } from "./bytes/base64url.ts";
 export { concatBytes } from "./bytes/concat.ts";
 export { fromHex, toHex } from "./bytes/hex.ts";
 export { transcript } from "./bytes/transcript.ts";
 export { utf8Bytes, utf8Text } from "./bytes/utf8.ts";
+export { connectToken, isNonce, parseUserName, userName } from "./connect/user-name.ts";
+export { AUTH_REASONS, AuthError, type AuthReason } from "./errors/auth-error.ts";
+export { CallError, type CallErrorOptions } from "./errors/call-error.ts";
+export { type DeclaredErrors, decodeError } from "./errors/decode-error.ts";
+export { encodeError, encodeErrorText } from "./errors/encode-error.ts";
+export type { ErrorEnvelope } from "./errors/envelope.ts";
+export {
+  ConflictError,
+  NotFoundError,
+  UnavailableError,
+  type UnavailableReason,
+} from "./errors/presence-errors.ts";
+export { RemoteError } from "./errors/remote-error.ts";
+export { BusyError, CancelledError, type CancelReason, TimeoutError } from "./errors/timing-errors.ts";
+export { TransportError } from "./errors/transport-error.ts";
+export type { CallErrorUnion, TrellisError } from "./errors/trellis-error.ts";
+export { ValidationError } from "./errors/validation-error.ts";
 export {
   CONTROL_KINDS,
   type ControlFrame,
@@ -20,6 +63,7 @@ export {
   MAX_FRAME_CALLS,
 } from "./frames/header.ts";
 export { deriveRpcKeys, type RpcKeys } from "./frames/keys.ts";
+export { encodeReceipt, type Receipt, readReceipt } from "./frames/receipt.ts";
 export { ReplayWindow } from "./frames/replay-window.ts";
 export {
   type DecodedResult,
@@ -51,9 +95,91 @@ export {
   TRACE_LENGTH,
   verifyRequestFrame,
 } from "./frames/request.ts";
+export {
+  HEARTBEAT_LABEL,
+  type HealthCheck,
+  HealthCheckSchema,
+  type Heartbeat,
+  HeartbeatSchema,
+  signHeartbeat,
+  verifyHeartbeat,
+} from "./health/heartbeat.ts";
 export { isId, newId } from "./ids/ulid.ts";
+export { decodeJson, decodeJsonBytes, type JsonDecoding } from "./json/decode.ts";
+export { encodeJson, type JsonEncoding } from "./json/encode.ts";
+export { type JsonIssue, MAX_JSON_DEPTH } from "./json/issue.ts";
 export type { DeriveInput, ExchangeKey, MacKey, Port, SealInput, SigningKey } from "./port/port.ts";
 export { portablePort } from "./port/portable.ts";
+export {
+  HTTP_PROOF_LABEL,
+  type HttpProofClaims,
+  httpProof,
+  IDENTITY_PROOF_HEADER,
+  PROOF_PURPOSES,
+  type ProofPurpose,
+  SESSION_PROOF_HEADER,
+  verifyHttpProof,
+} from "./proof/http-proof.ts";
+export {
+  AUTHORIZATION,
+  type Authorization,
+  type AuthorizationExpectation,
+  AuthorizationSchema,
+  authorizationDigest,
+  checkAuthorization,
+  PRINCIPAL_KINDS,
+} from "./statements/authorization.ts";
+export {
+  type GrantedSurface,
+  type GrantQuestion,
+  type Grants,
+  GrantsSchema,
+  grantsDigest,
+  isGranted,
+} from "./statements/grants.ts";
+export {
+  ISSUERS_LABEL,
+  type Issuer,
+  type IssuerSet,
+  type Issuers,
+  IssuersSchema,
+  type VerifyIssuersInput,
+  verifyIssuers,
+} from "./statements/issuers.ts";
+export { keyId, rootFingerprint } from "./statements/keys.ts";
+export {
+  CONNECTION_END,
+  type ConnectionEnd,
+  ConnectionEndSchema,
+  REVOCATION,
+  REVOCATION_SUBJECTS,
+  type Revocation,
+  RevocationSchema,
+  revocableIds,
+  revokes,
+} from "./statements/notices.ts";
+export {
+  API_BINDING,
+  type ApiBinding,
+  ApiBindingSchema,
+  ROUTE_NOTICE,
+  type RouteNotice,
+  RouteNoticeSchema,
+} from "./statements/routes.ts";
+export {
+  type OpenRouteKeyInput,
+  openRouteKey,
+  type SealedRouteKey,
+  SealedRouteKeySchema,
+  type SealRouteKeyInput,
+  sealRouteKey,
+} from "./statements/sealed-route-key.ts";
+export { type Signed, SignedSchema, signStatement } from "./statements/signed.ts";
+export {
+  type StatementKind,
+  type VerifyStatementInput,
+  verifyStatement,
+} from "./statements/verify-statement.ts";
 export {
   AUTHORIZATION_STREAM,
   authorizationGetSubject,

@@ -24,7 +24,11 @@ export function writeU32(into: Uint8Array, at: number, value: number): void {
 /** Reads an unsigned 32-bit integer; bytes beyond the end count as zero. */
 export function readU32(from: Uint8Array, at: number): number {
   return (
-    (((from[at] ?? 0) << 24) | ((from[at + 1] ?? 0) << 16) | ((from[at + 2] ?? 0) << 8) | (from[at + 3] ?? 0)) >>> 0
+    (((from[at] ?? 0) << 24) |
+      ((from[at + 1] ?? 0) << 16) |
+      ((from[at + 2] ?? 0) << 8) |
+      (from[at + 3] ?? 0)) >>>
+    0
   );
 }
 

@@ -10,7 +10,10 @@ interface TextDecoderLike {
 /** The two web constructors that every platform has and that the language's own library does not declare. */
 interface TextGlobals {
   readonly TextEncoder: new () => TextEncoderLike;
-  readonly TextDecoder: new (label: string, options: { fatal: boolean; ignoreBOM: boolean }) => TextDecoderLike;
+  readonly TextDecoder: new (
+    label: string,
+    options: { fatal: boolean; ignoreBOM: boolean },
+  ) => TextDecoderLike;
 }
 
 const platform: TextGlobals = globalThis as typeof globalThis & TextGlobals;
@@ -58,7 +61,9 @@ export function writeUtf8(into: Uint8Array, text: string, at: number): number {
   for (let index = 0; index < text.length; index += 1) {
     const code = text.charCodeAt(index);
     if (code >= 0x80) {
-      return index + encoder.encodeInto(index === 0 ? text : text.slice(index), into.subarray(at + index)).written;
+      return (
+        index + encoder.encodeInto(index === 0 ? text : text.slice(index), into.subarray(at + index)).written
+      );
     }
     into[at + index] = code;
   }

@@ -8,8 +8,8 @@ import {
   HEADER_LENGTH,
   MAC_LENGTH,
   MAX_CONTROL_IDS,
-  readHeader,
   REQUEST_ID_LENGTH,
+  readHeader,
   writeHeader,
   writeMac,
 } from "./header.ts";

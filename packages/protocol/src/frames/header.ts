@@ -11,8 +11,8 @@
 // 3. The MAC covers every byte before it, and by its domain label, subject and reply subject also the place.
 
 import { toBase64Url } from "../bytes/base64url.ts";
-import { transcript } from "../bytes/transcript.ts";
 import { readU32, readU64, writeU32, writeU64 } from "../bytes/integers.ts";
+import { transcript } from "../bytes/transcript.ts";
 import type { MacKey, Port } from "../port/port.ts";
 
 export const FRAME_VERSION = 1;

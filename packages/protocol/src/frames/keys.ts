@@ -25,6 +25,7 @@ export function deriveRpcKeys(
   const epoch = new Uint8Array(4);
   writeU32(epoch, 0, input.epoch);
   const salt = concatBytes(input.digest, epoch);
-  const derive = (info: string): MacKey => port.macKey(port.hkdf({ secret: input.shared, salt, info, length: 32 }));
+  const derive = (info: string): MacKey =>
+    port.macKey(port.hkdf({ secret: input.shared, salt, info, length: 32 }));
   return { request: derive(REQUEST_KEY_INFO), reply: derive(REPLY_KEY_INFO) };
 }

@@ -11,7 +11,8 @@ export class ReplayWindow {
 
   /** @param size How far a counter may lag behind the highest; rounded up to a multiple of 32. */
   constructor(size = 2048) {
-    if (!Number.isSafeInteger(size) || size < 1) throw new RangeError("A replay window has a size of at least 1.");
+    if (!Number.isSafeInteger(size) || size < 1)
+      throw new RangeError("A replay window has a size of at least 1.");
     const words = Math.ceil(size / WORD);
     this.#size = words * WORD;
     // One word more than the size: the word of the highest counter is only partly used.

@@ -79,7 +79,8 @@ export interface ReplyFrameInput {
 /** Encodes and authenticates a reply frame in one allocation. Throws a `RangeError` on a wrong count or id. */
 export function encodeReplyFrame(port: Port, input: ReplyFrameInput): Uint8Array {
   const { results } = input;
-  if (results.length < 1 || results.length > MAX_FRAME_CALLS) throw new RangeError("A frame holds 1 to 64 results.");
+  if (results.length < 1 || results.length > MAX_FRAME_CALLS)
+    throw new RangeError("A frame holds 1 to 64 results.");
   let length = REPLY_OVERHEAD;
   for (const result of results) length += RESULT_FIXED + port.utf8.length(result.payload);
   const bytes = new Uint8Array(length);

@@ -8,8 +8,8 @@ import {
   HEADER_LENGTH,
   MAC_LENGTH,
   MAX_FRAME_CALLS,
-  readHeader,
   REQUEST_ID_LENGTH,
+  readHeader,
   writeHeader,
   writeMac,
 } from "./header.ts";
@@ -80,7 +80,8 @@ export const REQUEST_OVERHEAD: number = HEADER_LENGTH + MAC_LENGTH;
 /** Encodes and authenticates a request frame in one allocation. Throws a `RangeError` on a wrong count or id. */
 export function encodeRequestFrame(port: Port, input: RequestFrameInput): Uint8Array {
   const { calls, header } = input;
-  if (calls.length < 1 || calls.length > MAX_FRAME_CALLS) throw new RangeError("A frame holds 1 to 64 calls.");
+  if (calls.length < 1 || calls.length > MAX_FRAME_CALLS)
+    throw new RangeError("A frame holds 1 to 64 calls.");
   let length = REQUEST_OVERHEAD;
   for (const call of calls) length += callLength(call, port.utf8.length(call.payload));
   const bytes = new Uint8Array(length);

@@ -1,0 +1,85 @@
+import type { Port } from "../port/port.ts";
+import { type JsonIssue, MAX_JSON_DEPTH, MAX_JSON_ISSUES, pointerStep } from "./issue.ts";
+
+export type JsonDecoding =
+  | { readonly ok: true; readonly value: unknown }
+  | { readonly ok: false; readonly issues: readonly JsonIssue[] };
+
+/** Text that could hold the key: spelled out, or hidden behind an escape. */
+const MAY_HOLD_PROTO = /__proto__|\\u/;
+
+/**
+ * The value of JSON text from someone else. Empty text is `null`: a call without an input, a result without an
+ * output. Refused, with the place named: text that is not JSON, members called `__proto__` (however they are
+ * escaped), and nesting deeper than 64. Never throws, and never quotes the text.
+ */
+export function decodeJson(text: string): JsonDecoding {
+  if (text === "") return { ok: true, value: null };
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return refuse("is not JSON");
+  }
+  // The walk is taken only by text that could have something to find, and names places only when it has.
+  if ((!MAY_HOLD_PROTO.test(text) && !mayBeDeep(text)) || isAllowed(value, 0)) return { ok: true, value };
+  const issues: JsonIssue[] = [];
+  visit({ value, path: "", depth: 0 }, issues);
+  return { ok: false, issues };
+}
+
+/** {@link decodeJson} of UTF-8 bytes; invalid UTF-8 is refused too. */
+export function decodeJsonBytes(port: Port, bytes: Uint8Array): JsonDecoding {
+  let text: string;
+  try {
+    text = port.utf8.read(bytes, 0, bytes.length);
+  } catch {
+    return refuse("is not UTF-8");
+  }
+  return decodeJson(text);
+}
+
+function refuse(message: string): JsonDecoding {
+  return { ok: false, issues: [{ path: "", message }] };
+}
+
+/** Whether the text has more opening brackets than the depth allowed; a few of them are counted in no time. */
+function mayBeDeep(text: string): boolean {
+  if (text.length <= 2 * MAX_JSON_DEPTH) return false;
+  return hasMoreThan(text, "{", MAX_JSON_DEPTH / 2) || hasMoreThan(text, "[", MAX_JSON_DEPTH / 2);
+}
+
+function hasMoreThan(text: string, bracket: string, count: number): boolean {
+  let at = text.indexOf(bracket);
+  for (let found = 0; at !== -1; found += 1) {
+    if (found === count) return true;
+    at = text.indexOf(bracket, at + 1);
+  }
+  return false;
+}
+
+function isAllowed(value: unknown, depth: number): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  if (depth === MAX_JSON_DEPTH) return false;
+  const members = value as Readonly<Record<string, unknown>>;
+  for (const key in members) {
+    if (key === "__proto__" || !isAllowed(members[key], depth + 1)) return false;
+  }
+  return true;
+}
+
+function visit(place: { value: unknown; path: string; depth: number }, issues: JsonIssue[]): void {
+  const { value, path, depth } = place;
+  if (typeof value !== "object" || value === null || issues.length >= MAX_JSON_ISSUES) return;
+  if (depth === MAX_JSON_DEPTH) {
+    issues.push({ path, message: `is nested deeper than ${MAX_JSON_DEPTH}` });
+    return;
+  }
+  for (const [key, member] of Object.entries(value)) {
+    // Of an array the keys are its indices.
+    if (key === "__proto__")
+      issues.push({ path: pointerStep(path, key), message: "must not be called __proto__" });
+    else if (typeof member === "object")
+      visit({ value: member, path: pointerStep(path, key), depth: depth + 1 }, issues);
+  }
+}
