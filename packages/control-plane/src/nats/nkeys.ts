@@ -3,8 +3,8 @@
  * goes through node:crypto, which is some 300 times faster than the nkeys library.
  */
 
-/** First byte of the encoded form: it makes the first letter (A, U, X; S for a seed). */
-const PREFIX = { account: 0, user: 20 << 3, curve: 23 << 3 } as const;
+/** First byte of the encoded form: it makes the first letter (A, N, U, X; S for a seed). */
+const PREFIX = { account: 0, server: 13 << 3, user: 20 << 3, curve: 23 << 3 } as const;
 const SEED_PREFIX = 18 << 3;
 const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
