@@ -1,5 +1,5 @@
 import { createHash, createPublicKey, type KeyObject, sign, verify } from "node:crypto";
-import { base32, decodeNkey } from "../identity/nkey.ts";
+import { decodePublicNkey } from "../nats/nkeys.ts";
 
 /** Claims of a NATS token. Only what all of them share; `nats` holds the part that differs. */
 export interface JwtClaims {
@@ -16,7 +16,7 @@ const header = base64url(JSON.stringify({ typ: "JWT", alg: "ed25519-nkey" }));
 export function signJwt(input: { claims: JwtClaims; issuer: string; key: KeyObject; now: number }): string {
   const { claims, issuer, key, now } = input;
   const complete = { ...claims, iss: issuer, iat: Math.floor(now / 1000), jti: "" };
-  complete.jti = base32(createHash("sha256").update(JSON.stringify(complete)).digest());
+  complete.jti = createHash("sha256").update(JSON.stringify(complete)).digest("base64url");
   const signed = `${header}.${base64url(JSON.stringify(complete))}`;
   return `${signed}.${sign(null, Buffer.from(signed), key).toString("base64url")}`;
 }
@@ -59,7 +59,7 @@ const serverKeys = new Map<string, KeyObject>();
 function serverKey(issuer: string): KeyObject | undefined {
   const known = serverKeys.get(issuer);
   if (known !== undefined) return known;
-  const raw = decodeNkey("server", issuer);
+  const raw = decodePublicNkey("server", issuer);
   if (raw === undefined) return undefined;
   const key = ed25519PublicKey(raw);
   if (serverKeys.size >= serverKeyLimit) serverKeys.clear();

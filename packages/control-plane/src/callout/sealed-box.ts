@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import nacl from "tweetnacl";
-import { decodeNkey } from "../identity/nkey.ts";
+import { decodePublicNkey } from "../nats/nkeys.ts";
 
 const magic = Buffer.from("xkv1");
 const nonceLength = 24;
@@ -38,15 +38,10 @@ export class SealedBox {
     return Buffer.concat([magic, nonce, nacl.box.after(plain(data), nonce, shared)]);
   }
 
-  /** The box's public key, raw. */
-  get publicKey(): Uint8Array {
-    return nacl.box.keyPair.fromSecretKey(this.#secret).publicKey;
-  }
-
   #sharedWith(serverKey: string): Uint8Array | undefined {
     const known = this.#shared.get(serverKey);
     if (known !== undefined) return known;
-    const raw = decodeNkey("curve", serverKey);
+    const raw = decodePublicNkey("curve", serverKey);
     if (raw === undefined) return undefined;
     const shared = nacl.box.before(raw, this.#secret);
     if (this.#shared.size >= knownServerLimit) this.#shared.clear();

@@ -14,10 +14,13 @@ import {
 import { dirname } from "node:path";
 import { type Static, Type } from "typebox";
 import { Value } from "typebox/value";
+import { newPlatformSeeds } from "../nats/platform-keys.ts";
 
 const Secret = Type.String({ pattern: "^[A-Za-z0-9_-]{43}$" });
 
-/** The stored form: every secret is base64url of 32 raw bytes. */
+const Seed = Type.String({ pattern: "^S[A-Z2-7]{57}$" });
+
+/** The stored form: secrets are base64url of 32 raw bytes, those of the broker are nkey seeds. */
 const KeyFile = Type.Object(
   {
     version: Type.Literal(1),
@@ -31,7 +34,7 @@ const KeyFile = Type.Object(
     ),
     routeMaster: Secret,
     nats: Type.Object(
-      { callout: Secret, exchange: Secret, sys: Secret, auth: Secret, ctl: Secret, app: Secret },
+      { sys: Seed, callout: Seed, ctl: Seed, app: Seed, issuer: Seed, xkey: Seed },
       { additionalProperties: false },
     ),
   },
@@ -113,14 +116,7 @@ function makeKeys(now: number): KeyFile {
     root: secret(),
     issuers: [{ seed: secret(), notBefore: now - issuerLeewayMs, expiresAt: now + issuerLifeMs }],
     routeMaster: secret(),
-    nats: {
-      callout: secret(),
-      exchange: secret(),
-      sys: secret(),
-      auth: secret(),
-      ctl: secret(),
-      app: secret(),
-    },
+    nats: newPlatformSeeds(),
   };
 }
 

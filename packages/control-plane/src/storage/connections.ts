@@ -45,7 +45,7 @@ export async function saveConnection(queries: Queries, row: ConnectionRow): Prom
     .onConflict((conflict) =>
       conflict.column("id").doUpdateSet({
         authorizationDigest: row.authorizationDigest,
-        participantId: row.participantId,
+        participantDigest: row.participantDigest,
         updatedAt: row.updatedAt,
       }),
     )

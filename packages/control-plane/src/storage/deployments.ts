@@ -73,29 +73,9 @@ export async function rollEpoch(queries: Queries, id: string, overlapUntil?: num
     .executeTakeFirstOrThrow();
 }
 
-/** Deployments together with the artifact that each runs now: what bindings are resolved against. */
-export function deployedArtifacts(
-  queries: Queries,
-): Promise<(DeploymentRow & { artifact: string; kind: "service" | "app" })[]> {
-  return queries
-    .selectFrom("deployments as d")
-    .innerJoin("participants as p", (join) =>
-      join.onRef("p.id", "=", "d.participantId").onRef("p.digest", "=", "d.participantDigest"),
-    )
-    .selectAll("d")
-    .select(["p.artifact", "p.kind"])
-    .where((where) =>
-      where(
-        "p.revision",
-        "=",
-        where
-          .selectFrom("participants as q")
-          .select((select) => select.fn.max("q.revision").as("newest"))
-          .whereRef("q.id", "=", "p.id")
-          .whereRef("q.digest", "=", "p.digest"),
-      ),
-    )
-    .execute();
+/** Every deployment: what bindings are resolved against. */
+export function deploymentRows(queries: Queries): Promise<DeploymentRow[]> {
+  return queries.selectFrom("deployments").selectAll().execute();
 }
 
 /** The providers that an administrator chose for a deployment's used APIs. */

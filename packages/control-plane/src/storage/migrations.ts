@@ -102,6 +102,7 @@ async function createSessions(database: Kysely<unknown>): Promise<void> {
     .addColumn("instanceId", "text", (column) => column.notNull())
     .addColumn("deploymentId", "text", (column) => column.notNull())
     .addColumn("participantId", "text", (column) => column.notNull())
+    .addColumn("participantDigest", "text", (column) => column.notNull())
     .addColumn("identityKey", "text", (column) => column.notNull())
     .addColumn("sessionKey", "text", (column) => column.notNull())
     .addColumn("authorizationDigest", "text", (column) => column.notNull())

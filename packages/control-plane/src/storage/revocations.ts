@@ -27,3 +27,22 @@ export async function saveRevocation(queries: Queries, row: RevocationRow): Prom
 export function allRevocations(queries: Queries): Promise<RevocationRow[]> {
   return queries.selectFrom("revocations").selectAll().execute();
 }
+
+/** The latest instant at which any of these subjects was revoked. */
+export async function latestRevocation(
+  queries: Queries,
+  subjects: readonly (readonly [kind: string, id: string])[],
+): Promise<number | undefined> {
+  const row = await queries
+    .selectFrom("revocations")
+    .select((select) => select.fn.max("at").as("at"))
+    .where((where) =>
+      where.or(
+        subjects.map(([kind, id]) =>
+          where.and([where("subjectKind", "=", kind), where("subjectId", "=", id)]),
+        ),
+      ),
+    )
+    .executeTakeFirst();
+  return row?.at ?? undefined;
+}

@@ -74,6 +74,8 @@ export interface ConnectionsTable {
   instanceId: string;
   deploymentId: string;
   participantId: string;
+  /** The revision that the process runs; it may be older than the deployment's. */
+  participantDigest: string;
   identityKey: string;
   sessionKey: string;
   /** Digest of the newest authorization. */

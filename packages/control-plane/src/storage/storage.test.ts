@@ -1,13 +1,6 @@
 import { err, ok } from "@trellis/result";
 import { describe, expect, it } from "vitest";
-import {
-  chooseBinding,
-  chosenBindings,
-  deployedArtifacts,
-  findDeployment,
-  insertDeployment,
-  rollEpoch,
-} from "./deployments.ts";
+import { chooseBinding, chosenBindings, findDeployment, insertDeployment, rollEpoch } from "./deployments.ts";
 import {
   findParticipant,
   findParticipantByDigest,
@@ -82,7 +75,6 @@ describe("storage", () => {
     expect((await findParticipantByDigest(queries, "acme.orders", "x2"))?.revision).toBe(2);
     expect((await listParticipants(queries, { limit: 5, after: undefined })).rows).toHaveLength(1);
     await insertDeployment(queries, deployment);
-    expect((await deployedArtifacts(queries)).map((row) => row.artifact)).toEqual(['{"r":3}']);
     await chooseBinding(queries, { deploymentId: "d1", api: "a@v1", providerId: "p1", now: 1 });
     await chooseBinding(queries, { deploymentId: "d1", api: "a@v1", providerId: "p2", now: 2 });
     expect([...(await chosenBindings(queries, "d1"))]).toEqual([["a@v1", "p2"]]);

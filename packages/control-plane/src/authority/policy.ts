@@ -1,0 +1,138 @@
+import { canonicalJson, digestOf } from "@trellis/contract";
+import {
+  controlSubject,
+  healthSubject,
+  inboxPrefix,
+  NOTICE_FILTER,
+  NOTICES_GET_SUBJECT,
+  noticeGetSubject,
+  rpcSubject,
+} from "@trellis/protocol";
+import { type Static, Type } from "typebox";
+import { Compile } from "typebox/compile";
+import type { AuthorityArtifact } from "./artifact.ts";
+import type { ResolvedBindings } from "./binding.ts";
+
+const Names = Type.Array(Type.String());
+
+const Policy = Type.Object({
+  version: Type.Literal(1),
+  kind: Type.Union([Type.Literal("service"), Type.Literal("app")]),
+  deployment: Type.String(),
+  owned: Type.Array(Type.Object({ api: Type.String(), rpc: Names })),
+  used: Type.Array(Type.Object({ api: Type.String(), deployment: Type.String(), rpc: Names })),
+});
+
+const compiled = Compile(Policy);
+
+/**
+ * What the connections of one deployment may do on the broker, apart from what depends on the connection.
+ * Content-addressed and shared by all connections that may do the same; what it compiles to depends on
+ * nothing else but the connection's id.
+ */
+export type TransportPolicy = Static<typeof Policy>;
+
+/** Exact allow lists of one connection. Neither is ever empty: to the broker an empty list allows everything. */
+export interface Permissions {
+  readonly pub: readonly string[];
+  readonly sub: readonly string[];
+}
+
+/** The transport policy of a deployment: its own actions, and those that it uses of bound providers. */
+export function policyOf(input: {
+  deployment: string;
+  artifact: AuthorityArtifact;
+  bindings: ResolvedBindings;
+}): TransportPolicy {
+  const { deployment, artifact, bindings } = input;
+  return {
+    version: 1,
+    kind: artifact.kind,
+    deployment,
+    owned: artifact.implements.map((api) => ({ api: api.id, rpc: sortedNames(api.rpc) })).sort(byApi),
+    used: bindings.bound
+      .map(({ use, provider }) => ({ api: use.api, deployment: provider, rpc: sortedNames(use.rpc) }))
+      .sort(byApi),
+  };
+}
+
+/** The text and the digest under which a policy is kept. */
+export function sealPolicy(policy: TransportPolicy): { digest: string; body: string } {
+  return { digest: digestOf(policy), body: canonicalJson(policy) };
+}
+
+/** Reads a policy that we stored ourselves; throws when it is damaged. */
+export function storedPolicy(body: string): TransportPolicy {
+  const value: unknown = JSON.parse(body);
+  if (!compiled.Check(value)) throw new Error("A stored transport policy is damaged.");
+  return value;
+}
+
+/** What is the same for every connection under one policy. */
+export function sharedPermissions(policy: TransportPolicy): Permissions {
+  const pub = new Set<string>();
+  const sub = new Set<string>([NOTICE_FILTER]);
+  pub.add(NOTICES_GET_SUBJECT);
+  for (const { api, deployment, rpc } of policy.used) {
+    for (const action of rpc) pub.add(rpcSubject({ api, deployment, action }));
+    pub.add(`${controlPrefix(deployment)}.*`);
+    pub.add(noticeGetSubject("route", deployment));
+  }
+  if (policy.kind === "service") {
+    pub.add("_INBOX.*.r.>").add("ctl.get.authorization.*").add("ctl.get.grants.*");
+    pub.add(noticeGetSubject("route", policy.deployment));
+    sub.add(controlSubject(policy.deployment, "all"));
+    for (const { api, rpc } of policy.owned) {
+      for (const action of rpc)
+        sub.add(queueScoped(rpcSubject({ api, deployment: policy.deployment, action })));
+    }
+  }
+  return { pub: [...pub], sub: [...sub] };
+}
+
+/** The allow lists of one connection: what its policy shares, and its own inbox, control and health subjects. */
+export function compilePermissions(policy: TransportPolicy, connection: string): Permissions {
+  return addConnection(sharedPermissions(policy), policy, connection);
+}
+
+/** Completes shared permissions, which the callout keeps, for one connection. */
+export function addConnection(shared: Permissions, policy: TransportPolicy, connection: string): Permissions {
+  const { deployment, kind } = policy;
+  const inbox = `${inboxPrefix(connection)}.>`;
+  if (kind !== "service") return { pub: shared.pub, sub: [inbox, ...shared.sub] };
+  return {
+    pub: [...shared.pub, healthSubject({ kind, deployment, connection })],
+    sub: [inbox, ...shared.sub, controlSubject(deployment, connection)],
+  };
+}
+
+export type PolicyChange = "equal" | "wider" | "narrower";
+
+/** How a connection's permissions change; anything that takes something away counts as narrower. */
+export function comparePolicies(before: TransportPolicy, after: TransportPolicy): PolicyChange {
+  const [old, next] = [sharedPermissions(before), sharedPermissions(after)];
+  if (!covers(next.pub, old.pub) || !covers(next.sub, old.sub)) return "narrower";
+  return covers(old.pub, next.pub) && covers(old.sub, next.sub) ? "equal" : "wider";
+}
+
+function covers(larger: readonly string[], smaller: readonly string[]): boolean {
+  const known = new Set(larger);
+  return smaller.every((subject) => known.has(subject));
+}
+
+/** NATS reads "subject queue" as: only as a member of that queue group. */
+function queueScoped(subject: string): string {
+  return `${subject} ${subject}`;
+}
+
+function controlPrefix(deployment: string): string {
+  return controlSubject(deployment, "all").slice(0, -".all".length);
+}
+
+function sortedNames(actions: Readonly<Record<string, unknown>>): string[] {
+  return Object.keys(actions).sort();
+}
+
+function byApi(left: { api: string }, right: { api: string }): number {
+  return left.api < right.api ? -1 : left.api > right.api ? 1 : 0;
+}

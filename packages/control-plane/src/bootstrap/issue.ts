@@ -1,0 +1,307 @@
+import {
+  type Authorization,
+  authorizationDigest,
+  type BootstrapAnswer,
+  type BootstrapRequest,
+  fromBase64Url,
+  inboxPrefix,
+  isId,
+  keyId,
+  newId,
+  type Port,
+  type SealedRouteKey,
+  type Signed,
+  sealRouteKey,
+  type Transports,
+} from "@trellis/protocol";
+import { err, ok, type Result } from "@trellis/result";
+import { type ResolvedBindings, resolveBindings } from "../authority/binding.ts";
+import type { Catalog } from "../authority/catalog.ts";
+import { grantsOf, sealGrants } from "../authority/grants.ts";
+import {
+  comparePolicies,
+  policyOf,
+  sealPolicy,
+  storedPolicy,
+  type TransportPolicy,
+} from "../authority/policy.ts";
+import type { Kicker } from "../authority/revoker.ts";
+import type { Statements } from "../authority/statements.ts";
+import type { KeyRing } from "../identity/key-ring.ts";
+import type { Clock } from "../lifecycle/clock.ts";
+import type { NoticePublisher } from "../notices/publisher.ts";
+import {
+  type AuthorizationRow,
+  findAuthorization,
+  insertAuthorization,
+  readContent,
+  revokeAuthorizations,
+  saveContent,
+} from "../storage/authorizations.ts";
+import { type ConnectionRow, findConnection, saveConnection } from "../storage/connections.ts";
+import { chosenBindings, type DeploymentRow, findDeployment } from "../storage/deployments.ts";
+import { latestRevocation } from "../storage/revocations.ts";
+import type { Storage } from "../storage/storage.ts";
+import type { Admitted } from "./admission.ts";
+import { type Refusal, refusal } from "./refusal.ts";
+
+export interface IssueDeps {
+  port: Port;
+  clock: Clock;
+  keys: KeyRing;
+  storage: Storage;
+  catalog: Catalog;
+  statements: Statements;
+  notices: NoticePublisher;
+  kicker: Kicker;
+  /** Life of an authorization in ms. */
+  lifeMs: number;
+  transports(): Transports;
+  maxPayload(): number | undefined;
+}
+
+/** The connection that is asked for: a new id, or the one that the same keys hold already. */
+interface Continuity {
+  connection: string;
+  /** The authorization before this one, on a refresh. */
+  before: { row: AuthorizationRow; policy: TransportPolicy } | undefined;
+  known: ConnectionRow | undefined;
+}
+
+interface Draft {
+  request: BootstrapRequest;
+  admitted: Admitted;
+  continuity: Continuity;
+  bindings: ResolvedBindings;
+  policy: TransportPolicy;
+  now: number;
+}
+
+/**
+ * Issues an authorization to an admitted process and answers with all that it needs to connect.
+ *
+ * SQL is written first, then the stream: once a client holds the digest, both the callout and every provider
+ * find it. A narrower policy than before revokes the older authorizations of the connection in the same
+ * transaction and kicks its socket; an equal or wider one leaves them to end in their time.
+ */
+export async function issue(
+  deps: IssueDeps,
+  request: BootstrapRequest,
+  admitted: Admitted,
+): Promise<Result<BootstrapAnswer, Refusal>> {
+  const now = deps.clock.now();
+  const continuity = await continueConnection(deps, request, admitted);
+  if (continuity.isErr()) return err(continuity.error);
+  const bindings = await resolve(deps, admitted, continuity.value);
+  const [ambiguous] = bindings.ambiguous;
+  if (ambiguous !== undefined) {
+    const hint = `${ambiguous.api} is provided by ${ambiguous.providers.join(", ")}: choose one for this deployment.`;
+    return err(refusal("trellis.bootstrap.binding_ambiguous", { hint }));
+  }
+  const policy = policyOf({ deployment: admitted.deployment.id, artifact: admitted.artifact, bindings });
+  return ok(
+    await authorize(deps, { request, admitted, continuity: continuity.value, bindings, policy, now }),
+  );
+}
+
+async function continueConnection(
+  deps: IssueDeps,
+  request: BootstrapRequest,
+  admitted: Admitted,
+): Promise<Result<Continuity, Refusal>> {
+  const { queries } = deps.storage;
+  const connection = request.connection ?? newId(deps.port, deps.clock.now());
+  if (request.connection === undefined) return ok({ connection, before: undefined, known: undefined });
+  if (!isId(connection)) return err(refusal("trellis.bootstrap.invalid_request"));
+  if ((await latestRevocation(queries, [["connection", connection]])) !== undefined) {
+    return err(refusal("trellis.bootstrap.revoked"));
+  }
+  const known = await findConnection(queries, connection);
+  if (known === undefined) return ok({ connection, before: undefined, known });
+  const row = await findAuthorization(queries, known.authorizationDigest);
+  const same =
+    known.identityKey === request.identityKey &&
+    known.sessionKey === request.sessionKey &&
+    known.instanceId === admitted.instance.id &&
+    (row === undefined || exchangeKeyOf(row) === request.exchangeKey);
+  if (!same) return err(refusal("trellis.bootstrap.connection_mismatch"));
+  const body = row === undefined ? undefined : await readContent(queries, row.policyDigest);
+  const before = row === undefined || body === undefined ? undefined : { row, policy: storedPolicy(body) };
+  return ok({ connection, before, known });
+}
+
+async function resolve(
+  deps: IssueDeps,
+  admitted: Admitted,
+  continuity: Continuity,
+): Promise<ResolvedBindings> {
+  const { uses } = admitted.artifact;
+  if (uses.length === 0) return { bound: [], unbound: [], ambiguous: [] };
+  const { queries } = deps.storage;
+  const current = new Map(continuity.before?.policy.used.map((use) => [use.api, use.deployment]));
+  const chosen = await chosenBindings(queries, admitted.deployment.id);
+  return resolveBindings({ uses, providers: await deps.catalog.providers(queries), chosen, current });
+}
+
+async function authorize(deps: IssueDeps, draft: Draft): Promise<BootstrapAnswer> {
+  const { admitted, continuity, request, bindings, now } = draft;
+  const grants = grantsOf(bindings);
+  const grantSet = sealGrants(grants);
+  const policySet = sealPolicy(draft.policy);
+  const signed = deps.statements.authorization({
+    ...(await factsOf(deps, draft)),
+    grants: grantSet.digest,
+    policy: policySet.digest,
+  });
+  const digest = authorizationDigest(deps.port, signed.payload);
+  const narrower =
+    continuity.before !== undefined && comparePolicies(continuity.before.policy, draft.policy) === "narrower";
+  await deps.storage.transact(async (tx) => {
+    if (narrower) await revokeAuthorizations(tx, { column: "connectionId", id: continuity.connection }, now);
+    await saveContent(tx, { ...grantSet, kind: "grants" });
+    await saveContent(tx, { ...policySet, kind: "policy" });
+    await insertAuthorization(tx, authorizationRow(deps, draft, { digest, signed, grantSet, policySet }));
+    await saveConnection(tx, connectionRow(draft, digest));
+  });
+  await Promise.all([
+    deps.notices.grants(grantSet.digest, grantSet.body),
+    deps.notices.authorization(digest, signed, deps.lifeMs),
+  ]);
+  if (narrower) await deps.kicker.kick(continuity.connection);
+  const maxPayload = deps.maxPayload();
+  return {
+    version: 1,
+    connection: continuity.connection,
+    serverTime: deps.clock.now(),
+    assignment: {
+      deployment: admitted.deployment.id,
+      instance: admitted.instance.id,
+      name: admitted.deployment.name,
+    },
+    participant: { id: admitted.deployment.participantId, digest: admitted.digest },
+    authorization: signed,
+    grants,
+    issuers: deps.statements.issuers(),
+    transports: deps.transports(),
+    ...(maxPayload === undefined ? {} : { maxPayload }),
+    bindings: await signBindings(deps, draft),
+    unbound: bindings.unbound.map(({ api, reason }) => ({ api, reason })),
+    route: sealRoutes(deps, { admitted, digest, exchangeKey: request.exchangeKey, now }),
+    resources: { kv: {}, store: {}, jobs: {}, consumers: {}, state: {} },
+  };
+}
+
+async function factsOf(deps: IssueDeps, { request, admitted, continuity, now }: Draft) {
+  const { deployment, instance, artifact, digest } = admitted;
+  const identity = keyId(deps.port, keyBytes(request.identityKey));
+  // Whatever was revoked is revoked up to an instant: what begins after it stands, were it in the same millisecond.
+  const revokedAt = await latestRevocation(deps.storage.queries, [
+    ["instance", instance.id],
+    ["deployment", deployment.id],
+    ["identity", identity],
+  ]);
+  return {
+    principal: { kind: artifact.kind, id: deployment.participantId },
+    identity,
+    participant: { id: deployment.participantId, digest },
+    deployment: deployment.id,
+    instance: instance.id,
+    connection: continuity.connection,
+    login: null,
+    sessionKey: request.sessionKey,
+    exchangeKey: request.exchangeKey,
+    inbox: inboxPrefix(continuity.connection),
+    notBefore: revokedAt === undefined ? now : Math.max(now, revokedAt + 1),
+    expiresAt: now + deps.lifeMs,
+  };
+}
+
+function authorizationRow(
+  deps: IssueDeps,
+  { admitted, continuity, request, now }: Draft,
+  made: { digest: string; signed: Signed; grantSet: { digest: string }; policySet: { digest: string } },
+): AuthorizationRow {
+  return {
+    digest: made.digest,
+    connectionId: continuity.connection,
+    instanceId: admitted.instance.id,
+    deploymentId: admitted.deployment.id,
+    sessionKey: request.sessionKey,
+    payload: made.signed.payload,
+    signature: made.signed.signature,
+    grantsDigest: made.grantSet.digest,
+    policyDigest: made.policySet.digest,
+    issuedAt: now,
+    expiresAt: now + deps.lifeMs,
+    revokedAt: null,
+  };
+}
+
+function connectionRow({ admitted, continuity, request, now }: Draft, digest: string): ConnectionRow {
+  return {
+    id: continuity.connection,
+    instanceId: admitted.instance.id,
+    deploymentId: admitted.deployment.id,
+    participantId: admitted.deployment.participantId,
+    participantDigest: admitted.digest,
+    identityKey: request.identityKey,
+    sessionKey: request.sessionKey,
+    authorizationDigest: digest,
+    state: "issued",
+    serverId: null,
+    cid: null,
+    createdAt: now,
+    updatedAt: now,
+  };
+}
+
+async function signBindings(deps: IssueDeps, { admitted, bindings, now }: Draft): Promise<Signed[]> {
+  const signed: Signed[] = [];
+  const providers = new Map<string, DeploymentRow>();
+  for (const { use, provider } of bindings.bound) {
+    const row = providers.get(provider) ?? (await findDeployment(deps.storage.queries, provider));
+    if (row === undefined) continue;
+    providers.set(provider, row);
+    const consumer = admitted.deployment.id;
+    signed.push(
+      deps.statements.binding({
+        consumer,
+        api: use.api,
+        provider: row,
+        issuedAt: now,
+        expiresAt: now + deps.lifeMs,
+      }),
+    );
+  }
+  return signed;
+}
+
+/** The deployment's own route keys, for providers: the present one and, in an overlap, the one before. */
+function sealRoutes(
+  deps: IssueDeps,
+  input: { admitted: Admitted; digest: string; exchangeKey: string; now: number },
+): SealedRouteKey[] {
+  const { admitted, digest, now } = input;
+  const { deployment, artifact } = admitted;
+  if (artifact.kind !== "service") return [];
+  const { epoch, previous } = deps.statements.routeKeys(deployment, now);
+  const exchangeKey = keyBytes(input.exchangeKey);
+  return [epoch, ...(previous === null ? [] : [previous.epoch])].map((each) =>
+    sealRouteKey(deps.port, {
+      routeSecret: deps.keys.routeKey(deployment.id, each).secret,
+      deployment: deployment.id,
+      epoch: each,
+      authorization: digest,
+      exchangeKey,
+    }),
+  );
+}
+
+function exchangeKeyOf(row: AuthorizationRow): string {
+  const payload = JSON.parse(row.payload) as Authorization;
+  return payload.exchangeKey;
+}
+
+function keyBytes(text: string): Uint8Array {
+  return fromBase64Url(text) ?? new Uint8Array();
+}
