@@ -70,6 +70,12 @@ export function writeUtf8(into: Uint8Array, text: string, at: number): number {
   return text.length;
 }
 
+/** Fills an array of the text's length; `false` when the text is not ASCII and so does not fit. */
+export function encodeAscii(text: string, into: Uint8Array): boolean {
+  const { read, written } = encoder.encodeInto(text, into);
+  return read === text.length && written === text.length;
+}
+
 /** UTF-8 bytes of the text. */
 export function utf8Bytes(text: string): Uint8Array {
   return encoder.encode(text);

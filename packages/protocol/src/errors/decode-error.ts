@@ -1,5 +1,5 @@
-import { type AnyDeclaredErrorClass, DeclaredError } from "@trellis/contract";
-import { type JsonObject, type JsonValue, UnexpectedError } from "@trellis/result";
+import type { AnyDeclaredErrorClass, DeclaredError } from "@trellis/contract";
+import { isBaseError, type JsonObject, type JsonValue, UnexpectedError } from "@trellis/result";
 import type { JsonIssue } from "../json/issue.ts";
 import { AuthError } from "./auth-error.ts";
 import { ConflictError, NotFoundError, UnavailableError } from "./presence-errors.ts";
@@ -84,7 +84,12 @@ function construct(
   options: Identity & { data?: unknown },
 ): DeclaredError | undefined {
   const error: unknown = Reflect.construct(Declared, [options]);
-  return error instanceof DeclaredError ? error : undefined;
+  return isDeclared(error) ? error : undefined;
+}
+
+/** By brand: the class may come from another copy of the package. */
+function isDeclared(value: unknown): value is DeclaredError {
+  return isBaseError(value) && value.kind === "declared";
 }
 
 function callError(wire: WireError, identity: Identity): CallErrorUnion | undefined {

@@ -1,3 +1,4 @@
+import { allocate } from "../bytes/allocate.ts";
 import { readU16, writeU16 } from "../bytes/integers.ts";
 import type { MacKey, Port } from "../port/port.ts";
 import {
@@ -47,7 +48,7 @@ export function encodeControlFrame(port: Port, input: ControlFrameInput): Uint8A
   if (requestIds.length < 1 || requestIds.length > MAX_CONTROL_IDS) {
     throw new RangeError("A control frame names 1 to 1024 requests.");
   }
-  const bytes = new Uint8Array(HEADER_LENGTH + 2 + requestIds.length * REQUEST_ID_LENGTH + MAC_LENGTH);
+  const bytes = allocate(HEADER_LENGTH + 2 + requestIds.length * REQUEST_ID_LENGTH + MAC_LENGTH);
   writeHeader(bytes, CONTROL_KINDS.indexOf(input.kind) + 1, input.header);
   writeU16(bytes, HEADER_LENGTH, requestIds.length);
   let at = HEADER_LENGTH + 2;

@@ -12,7 +12,7 @@
 
 import { toBase64Url } from "../bytes/base64url.ts";
 import { readU32, readU64, writeU32, writeU64 } from "../bytes/integers.ts";
-import { transcript } from "../bytes/transcript.ts";
+import { placeTranscript } from "../bytes/transcript.ts";
 import type { MacKey, Port } from "../port/port.ts";
 
 export const FRAME_VERSION = 1;
@@ -78,7 +78,7 @@ export function readHeader(bytes: Uint8Array): DecodedHeader | undefined {
 /** Computes the MAC of everything before the last 32 bytes and writes it there. */
 export function writeMac(port: Port, bytes: Uint8Array, place: MacPlace & { key: MacKey }): void {
   const end = bytes.length - MAC_LENGTH;
-  const first = transcript(place.label, place.subject, place.reply);
+  const first = placeTranscript(place.label, place.subject, place.reply);
   bytes.set(port.mac(place.key, first, bytes.subarray(0, end)), end);
 }
 
@@ -88,6 +88,6 @@ export function checkMac(
   frame: { readonly signedPart: Uint8Array; readonly mac: Uint8Array },
   place: MacPlace & { key: MacKey },
 ): boolean {
-  const first = transcript(place.label, place.subject, place.reply);
+  const first = placeTranscript(place.label, place.subject, place.reply);
   return port.equal(port.mac(place.key, first, frame.signedPart), frame.mac);
 }

@@ -1,3 +1,4 @@
+import { allocate } from "../bytes/allocate.ts";
 import { readU32, writeU32 } from "../bytes/integers.ts";
 import type { MacKey, Port } from "../port/port.ts";
 import {
@@ -83,7 +84,7 @@ export function encodeReplyFrame(port: Port, input: ReplyFrameInput): Uint8Array
     throw new RangeError("A frame holds 1 to 64 results.");
   let length = REPLY_OVERHEAD;
   for (const result of results) length += RESULT_FIXED + port.utf8.length(result.payload);
-  const bytes = new Uint8Array(length);
+  const bytes = allocate(length);
   bytes[0] = FRAME_VERSION;
   bytes[1] = RESULTS_FLAGS;
   writeU32(bytes, 2, input.epoch);

@@ -1,3 +1,4 @@
+import { allocate } from "../bytes/allocate.ts";
 import { readU16, readU32, writeU16, writeU32 } from "../bytes/integers.ts";
 import type { MacKey, Port } from "../port/port.ts";
 import {
@@ -20,6 +21,8 @@ export const REQUEST_LABEL = "trellis.rpc.request.v1";
 const REQUEST_FLAGS = 0;
 const WITH_TRACE = 1;
 const WITH_TRACESTATE = 2;
+const WITH_ORIGIN = 4;
+const ALL_FLAGS = WITH_TRACE | WITH_TRACESTATE | WITH_ORIGIN;
 /** trace id 16, span id 8, flags 1 */
 export const TRACE_LENGTH = 25;
 /** call flags, request id, remaining time, payload length */
@@ -37,6 +40,8 @@ export interface CallItem {
   readonly trace?: Uint8Array;
   /** W3C tracestate; left out when there is no `trace`, or when it is not printable ASCII of at most 512 characters. */
   readonly tracestate?: string;
+  /** The request id (16) of the call at the beginning of the chain, when this one was made inside a handler. */
+  readonly origin?: Uint8Array;
   /** JSON text. */
   readonly payload: string;
 }
@@ -47,6 +52,7 @@ export interface DecodedCall {
   readonly remainingMs: number;
   readonly trace?: Uint8Array;
   readonly tracestate?: string;
+  readonly origin?: Uint8Array;
   /** JSON text in UTF-8, unchecked. */
   readonly payload: Uint8Array;
 }
@@ -69,9 +75,10 @@ export interface RequestFrameInput {
 
 /** How many bytes a call adds to a request frame; `payloadLength` is that of its JSON in UTF-8. */
 export function callLength(call: CallItem, payloadLength: number): number {
-  if (call.trace === undefined) return CALL_FIXED + payloadLength;
+  const fixed = CALL_FIXED + (call.origin === undefined ? 0 : REQUEST_ID_LENGTH) + payloadLength;
+  if (call.trace === undefined) return fixed;
   const state = carriedTracestate(call);
-  return CALL_FIXED + TRACE_LENGTH + (state === undefined ? 0 : 2 + state.length) + payloadLength;
+  return fixed + TRACE_LENGTH + (state === undefined ? 0 : 2 + state.length);
 }
 
 /** How many bytes a request frame has beside its calls. */
@@ -84,7 +91,7 @@ export function encodeRequestFrame(port: Port, input: RequestFrameInput): Uint8A
     throw new RangeError("A frame holds 1 to 64 calls.");
   let length = REQUEST_OVERHEAD;
   for (const call of calls) length += callLength(call, port.utf8.length(call.payload));
-  const bytes = new Uint8Array(length);
+  const bytes = allocate(length);
   writeHeader(bytes, REQUEST_FLAGS, header);
   let at = HEADER_LENGTH;
   for (const call of calls) at = writeCall(port, bytes, { call, at });
@@ -97,7 +104,10 @@ function writeCall(port: Port, into: Uint8Array, place: { call: CallItem; at: nu
   let at = place.at;
   if (call.requestId.length !== REQUEST_ID_LENGTH) throw new RangeError("A request id is 16 bytes.");
   const state = carriedTracestate(call);
-  into[at] = (call.trace === undefined ? 0 : WITH_TRACE) | (state === undefined ? 0 : WITH_TRACESTATE);
+  into[at] =
+    (call.trace === undefined ? 0 : WITH_TRACE) |
+    (state === undefined ? 0 : WITH_TRACESTATE) |
+    (call.origin === undefined ? 0 : WITH_ORIGIN);
   into.set(call.requestId, at + 1);
   writeU32(into, at + 17, Math.min(Math.max(call.remainingMs, 0), MAX_REMAINING));
   at += 21;
@@ -109,6 +119,11 @@ function writeCall(port: Port, into: Uint8Array, place: { call: CallItem; at: nu
   if (state !== undefined) {
     writeU16(into, at, state.length);
     at += 2 + port.utf8.write(into, state, at + 2);
+  }
+  if (call.origin !== undefined) {
+    if (call.origin.length !== REQUEST_ID_LENGTH) throw new RangeError("A request id is 16 bytes.");
+    into.set(call.origin, at);
+    at += REQUEST_ID_LENGTH;
   }
   const written = port.utf8.write(into, call.payload, at + 4);
   writeU32(into, at, written);
@@ -165,20 +180,27 @@ function readCall(
   const { at, end } = range;
   if (end - at < CALL_FIXED) return undefined;
   const flags = bytes[at] ?? 0;
-  if (flags > (WITH_TRACE | WITH_TRACESTATE) || flags === WITH_TRACESTATE) return undefined;
+  if (flags > ALL_FLAGS || (flags & (WITH_TRACE | WITH_TRACESTATE)) === WITH_TRACESTATE) return undefined;
   const requestId = bytes.subarray(at + 1, at + 17);
   const remainingMs = readU32(bytes, at + 17);
-  const traced = flags === 0 ? undefined : readTrace(port, bytes, { flags, at: at + 21, end });
-  if (flags !== 0 && traced === undefined) return undefined;
-  const lengthAt = traced === undefined ? at + 21 : traced.next;
+  const traced = (flags & WITH_TRACE) === 0 ? undefined : readTrace(port, bytes, { flags, at: at + 21, end });
+  if ((flags & WITH_TRACE) !== 0 && traced === undefined) return undefined;
+  const originAt = traced === undefined ? at + 21 : traced.next;
+  const lengthAt = (flags & WITH_ORIGIN) === 0 ? originAt : originAt + REQUEST_ID_LENGTH;
   if (end - lengthAt < 4) return undefined;
   const next = lengthAt + 4 + readU32(bytes, lengthAt);
   if (next > end) return undefined;
   const payload = bytes.subarray(lengthAt + 4, next);
-  if (traced === undefined) return { call: { requestId, remainingMs, payload }, next };
-  const { trace, tracestate } = traced;
-  if (tracestate === undefined) return { call: { requestId, remainingMs, trace, payload }, next };
-  return { call: { requestId, remainingMs, trace, tracestate, payload }, next };
+  if (flags === 0) return { call: { requestId, remainingMs, payload }, next };
+  const call: DecodedCall = {
+    requestId,
+    remainingMs,
+    ...(traced !== undefined && { trace: traced.trace }),
+    ...(traced?.tracestate !== undefined && { tracestate: traced.tracestate }),
+    ...(lengthAt !== originAt && { origin: bytes.subarray(originAt, lengthAt) }),
+    payload,
+  };
+  return { call, next };
 }
 
 function readTrace(

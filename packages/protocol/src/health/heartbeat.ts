@@ -50,7 +50,8 @@ export const HeartbeatSchema = Type.Object({
   status: Status,
   uptimeMs: Count,
   intervalMs: Type.Integer({ minimum: 1 }),
-  runtime: Type.Object({ trellis: TextField, platform: TextField, platformVersion: TextField }),
+  /** Versions of what it runs on: `{ trellis: "1.0.0", node: "20.20.2" }`. */
+  runtime: Type.Record(Type.String(), TextField),
   /** What the service says about itself. */
   info: Type.Optional(Type.Object({ version: Type.Optional(TextField), info: Type.Optional(Info) })),
   checks: Type.Array(HealthCheckSchema, { maxItems: 256 }),
