@@ -1,4 +1,4 @@
-import { Err, err, Ok, Result } from "./result.ts";
+import { Err, type ErrorOf, err, Ok, Result, type ValueOf } from "./result.ts";
 import { UnexpectedError } from "./unexpected-error.ts";
 
 type Eventual<T> = T | PromiseLike<T>;
@@ -19,7 +19,7 @@ export interface Deferred<T, E> {
 export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
   #settled: Result<T, E> | undefined;
   #promise: Promise<Result<T, E>> | undefined;
-  #wake: ((result: Result<T, E>) => void) | undefined;
+  #wake: (() => void) | undefined;
 
   private constructor(promise?: Promise<Result<T, E>>) {
     this.#promise = promise;
@@ -48,7 +48,7 @@ export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
   ): AsyncResult<T, E | UnexpectedError> {
     const run = async (): Promise<Result<T, E | UnexpectedError>> => {
       try {
-        return new Ok<T, E | UnexpectedError>(await work());
+        return new Ok(await work());
       } catch (thrown) {
         return new Err(onThrow === undefined ? UnexpectedError.from(thrown) : onThrow(thrown));
       }
@@ -71,11 +71,11 @@ export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
   /** All values, or the first error in order. Waits for all of them. */
   static all<const R extends readonly PromiseLike<Result<unknown, unknown>>[]>(
     results: R,
-  ): AsyncResult<AwaitedValues<R>, AwaitedErrors<R>>;
-  static all(
-    results: readonly PromiseLike<Result<unknown, unknown>>[],
-  ): AsyncResult<unknown, unknown> {
-    return new AsyncResult<unknown, unknown>(Promise.all(results).then((settled) => Result.all(settled), toUnexpected));
+  ): AsyncResult<AwaitedValues<R>, AwaitedErrors<R>> {
+    const gathered = Promise.all(results).then(
+      (settled) => Result.all(settled) as Result<AwaitedValues<R>, AwaitedErrors<R>>,
+    );
+    return new AsyncResult(gathered.catch(toUnexpected));
   }
 
   static #of<T, E>(settled: Result<T, E>): AsyncResult<T, E> {
@@ -99,7 +99,9 @@ export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
       this.#promise =
         settled === undefined
           ? new Promise<Result<T, E>>((resolve) => {
-              this.#wake = resolve;
+              this.#wake = () => {
+                if (this.#settled !== undefined) resolve(this.#settled);
+              };
             })
           : Promise.resolve(settled);
     }
@@ -108,22 +110,22 @@ export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
 
   /** Changes the value, leaves an error alone. */
   map<U>(change: (value: T) => Eventual<U>): AsyncResult<U, E> {
-    return this.#chain<U, E>(async (r) => (r.ok ? new Ok<U, E>(await change(r.value)) : new Err(r.error)));
+    return this.#chain<U, E>(async (r) => (r.ok ? new Ok(await change(r.value)) : r));
   }
 
   /** Changes the error, leaves a value alone. */
   mapErr<F>(change: (error: E) => Eventual<F>): AsyncResult<T, F> {
-    return this.#chain<T, F>(async (r) => (r.ok ? new Ok<T, F>(r.value) : new Err(await change(r.error))));
+    return this.#chain<T, F>(async (r) => (r.ok ? r : new Err(await change(r.error))));
   }
 
   /** Goes on with another step that can fail. */
-  andThen<U, F>(next: (value: T) => Eventual<Result<U, F>>): AsyncResult<U, E | F> {
-    return this.#chain<U, E | F>(async (r) => (r.ok ? next(r.value) : new Err(r.error)));
+  andThen<U = never, F = never>(next: (value: T) => Eventual<Result<U, F>>): AsyncResult<U, E | F> {
+    return this.#chain<U, E | F>(async (r) => (r.ok ? next(r.value) : r));
   }
 
   /** Recovers from an error, perhaps by another error. */
-  orElse<U, F>(recover: (error: E) => Eventual<Result<U, F>>): AsyncResult<T | U, F> {
-    return this.#chain<T | U, F>(async (r) => (r.ok ? new Ok<T | U, F>(r.value) : recover(r.error)));
+  orElse<U = never, F = never>(recover: (error: E) => Eventual<Result<U, F>>): AsyncResult<T | U, F> {
+    return this.#chain<T | U, F>(async (r) => (r.ok ? r : recover(r.error)));
   }
 
   /** Leaves it by one of two ways. Rejects if the chosen arm throws. */
@@ -135,7 +137,7 @@ export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
   }
 
   /** The value, or an `Err`: `const x = await call.take(); if (isErr(x)) return x;`. */
-  take(): Promise<T | Err<never, E>> {
+  take(): Promise<T | Err<E>> {
     return this.toPromise().then((r) => r.take());
   }
 
@@ -152,7 +154,7 @@ export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
   #settle(settled: Result<T, E>): void {
     if (this.#settled !== undefined) return;
     this.#settled = settled;
-    this.#wake?.(settled);
+    this.#wake?.();
     this.#wake = undefined;
   }
 
@@ -162,8 +164,8 @@ export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
   }
 }
 
-type AwaitedValues<R> = { -readonly [K in keyof R]: R[K] extends PromiseLike<Result<infer T, unknown>> ? T : never };
-type AwaitedErrors<R extends readonly unknown[]> = R[number] extends PromiseLike<Result<unknown, infer E>> ? E : never;
+type AwaitedValues<R> = { -readonly [K in keyof R]: ValueOf<Awaited<R[K]>> };
+type AwaitedErrors<R extends readonly unknown[]> = ErrorOf<Awaited<R[number]>>;
 
 function isThenable<T>(value: Eventual<T>): value is PromiseLike<T> {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
@@ -173,6 +175,6 @@ function isThenable<T>(value: Eventual<T>): value is PromiseLike<T> {
  * The `never` is a promise about types, not about values: a callback that throws is a bug, and bugs are
  * UnexpectedErrors whether or not the error type of the chain has room for them.
  */
-function toUnexpected(thrown: unknown): Err<never, never> {
-  return new Err<never, unknown>(UnexpectedError.from(thrown)) as Err<never, never>;
+function toUnexpected(thrown: unknown): Err<never> {
+  return new Err<unknown>(UnexpectedError.from(thrown)) as Err<never>;
 }

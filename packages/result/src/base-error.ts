@@ -106,7 +106,8 @@ interface RandomSource {
 /** 128 random bits as 32 hex characters: an occurrence id needs no order and no clock. */
 function randomId(): string {
   const { crypto } = globalThis as { crypto?: RandomSource };
-  if (crypto === undefined) throw new TypeError("globalThis.crypto is missing: Trellis needs Node 20 or a browser");
+  if (crypto === undefined)
+    throw new TypeError("globalThis.crypto is missing: Trellis needs Node 20 or a browser");
   let text = "";
   for (const byte of crypto.getRandomValues(new Uint8Array(16))) text += byte.toString(16).padStart(2, "0");
   return text;

@@ -7,132 +7,98 @@ const BRAND = Symbol.for("trellis.result");
  * The outcome of something that can fail in expected ways: `Ok` with a value or `Err` with an error.
  * Narrow it by `isOk()` / `isErr()`, or leave by `take()`, `orThrow()`, `match()`, `unwrapOrElse()`.
  */
-export type Result<T, E> = Ok<T, E> | Err<T, E>;
+export type Result<T, E> = Ok<T> | Err<E>;
 
-/** The methods of both arms. Identical signatures let TypeScript call them on the union. */
-interface ResultMethods<T, E> {
-  isOk(): this is Ok<T, E>;
-  isErr(): this is Err<T, E>;
+/** The two ways out of a Result. */
+export interface Arms<T, E, A, B> {
+  readonly ok: (value: T) => A;
+  readonly err: (error: E) => B;
+}
+
+/**
+ * The methods of both arms. Each takes its types from `this`, so that an `Ok` needs no error type and an `Err` no
+ * value type: an `Err` found in one Result can be returned as any other Result with that error.
+ */
+abstract class Outcome {
+  isOk<T, E = never>(this: Result<T, E>): this is Ok<T> {
+    return this.ok;
+  }
+
+  isErr<E, T = never>(this: Result<T, E>): this is Err<E> {
+    return !this.ok;
+  }
+
   /** Changes the value, leaves an error alone. What `change` throws is thrown. */
-  map<U>(change: (value: T) => U): Result<U, E>;
+  map<T, U, E = never>(this: Result<T, E>, change: (value: T) => U): Result<U, E> {
+    return this.ok ? new Ok(change(this.value)) : this;
+  }
+
   /** Changes the error, leaves a value alone. */
-  mapErr<F>(change: (error: E) => F): Result<T, F>;
+  mapErr<E, F, T = never>(this: Result<T, E>, change: (error: E) => F): Result<T, F> {
+    return this.ok ? this : new Err(change(this.error));
+  }
+
   /** Goes on with another step that can fail. */
-  andThen<U, F>(next: (value: T) => Result<U, F>): Result<U, E | F>;
+  andThen<T, U = never, F = never, E = never>(
+    this: Result<T, E>,
+    next: (value: T) => Result<U, F>,
+  ): Result<U, E | F> {
+    return this.ok ? next(this.value) : this;
+  }
+
   /** Recovers from an error, perhaps by another error. */
-  orElse<U, F>(recover: (error: E) => Result<U, F>): Result<T | U, F>;
+  orElse<E, U = never, F = never, T = never>(
+    this: Result<T, E>,
+    recover: (error: E) => Result<U, F>,
+  ): Result<T | U, F> {
+    return this.ok ? this : recover(this.error);
+  }
+
   /** Leaves the Result by one of two ways. */
-  match<A, B>(arms: { readonly ok: (value: T) => A; readonly err: (error: E) => B }): A | B;
+  match<A, B, T = never, E = never>(this: Result<T, E>, arms: Arms<T, E, A, B>): A | B {
+    return this.ok ? arms.ok(this.value) : arms.err(this.error);
+  }
+
   /** The value, or this very `Err`: `const x = r.take(); if (isErr(x)) return x;`. */
-  take(): T | Err<never, E>;
+  take<T = never, E = never>(this: Result<T, E>): T | Err<E> {
+    return this.ok ? this.value : this;
+  }
+
   /** The value, or the error thrown. */
-  orThrow(): T;
+  orThrow<T = never, E = never>(this: Result<T, E>): T {
+    if (this.ok) return this.value;
+    throw this.error instanceof Error ? this.error : UnexpectedError.from(this.error);
+  }
+
   /** The value, or what `otherwise` makes of the error. */
-  unwrapOrElse<U>(otherwise: (error: E) => U): T | U;
+  unwrapOrElse<E, U, T = never>(this: Result<T, E>, otherwise: (error: E) => U): T | U {
+    return this.ok ? this.value : otherwise(this.error);
+  }
 }
 
 /** The arm that holds a value. */
-export class Ok<T, E = never> implements ResultMethods<T, E> {
+export class Ok<T> extends Outcome {
   readonly ok = true;
   readonly value: T;
 
   constructor(value: T) {
+    super();
     this.value = value;
-  }
-
-  isOk(): this is Ok<T, E> {
-    return true;
-  }
-
-  isErr(): this is Err<T, E> {
-    return false;
-  }
-
-  map<U>(change: (value: T) => U): Result<U, E> {
-    return new Ok(change(this.value));
-  }
-
-  mapErr<F>(_change: (error: E) => F): Result<T, F> {
-    return new Ok(this.value);
-  }
-
-  andThen<U, F>(next: (value: T) => Result<U, F>): Result<U, E | F> {
-    return next(this.value);
-  }
-
-  orElse<U, F>(_recover: (error: E) => Result<U, F>): Result<T | U, F> {
-    return new Ok(this.value);
-  }
-
-  match<A, B>(arms: { readonly ok: (value: T) => A; readonly err: (error: E) => B }): A | B {
-    return arms.ok(this.value);
-  }
-
-  take(): T | Err<never, E> {
-    return this.value;
-  }
-
-  orThrow(): T {
-    return this.value;
-  }
-
-  unwrapOrElse<U>(_otherwise: (error: E) => U): T | U {
-    return this.value;
   }
 }
 
 /** The arm that holds an error. */
-export class Err<T, E> implements ResultMethods<T, E> {
+export class Err<E> extends Outcome {
   readonly ok = false;
   readonly error: E;
 
   constructor(error: E) {
+    super();
     this.error = error;
-  }
-
-  isOk(): this is Ok<T, E> {
-    return false;
-  }
-
-  isErr(): this is Err<T, E> {
-    return true;
-  }
-
-  map<U>(_change: (value: T) => U): Result<U, E> {
-    return new Err(this.error);
-  }
-
-  mapErr<F>(change: (error: E) => F): Result<T, F> {
-    return new Err(change(this.error));
-  }
-
-  andThen<U, F>(_next: (value: T) => Result<U, F>): Result<U, E | F> {
-    return new Err(this.error);
-  }
-
-  orElse<U, F>(recover: (error: E) => Result<U, F>): Result<T | U, F> {
-    return recover(this.error);
-  }
-
-  match<A, B>(arms: { readonly ok: (value: T) => A; readonly err: (error: E) => B }): A | B {
-    return arms.err(this.error);
-  }
-
-  take(): T | Err<never, E> {
-    return new Err(this.error);
-  }
-
-  orThrow(): T {
-    throw this.error instanceof Error ? this.error : UnexpectedError.from(this.error);
-  }
-
-  unwrapOrElse<U>(otherwise: (error: E) => U): T | U {
-    return otherwise(this.error);
   }
 }
 
-Object.defineProperty(Ok.prototype, BRAND, { value: true });
-Object.defineProperty(Err.prototype, BRAND, { value: true });
+Object.defineProperty(Outcome.prototype, BRAND, { value: true });
 
 /** Makes an `Ok`; without an argument, one that holds `undefined`. */
 export function ok(): Ok<void>;
@@ -142,7 +108,7 @@ export function ok<T>(value?: T): Ok<T | undefined> {
 }
 
 /** Makes an `Err`. */
-export function err<E>(error: E): Err<never, E> {
+export function err<E>(error: E): Err<E> {
   return new Err(error);
 }
 
@@ -152,9 +118,9 @@ export function isResult(value: unknown): value is Result<unknown, unknown> {
 }
 
 /** The `Ok` arms of a type; where they cannot be told (unknown), any `Ok`. */
-type OkOf<X> = [Extract<X, Ok<unknown, unknown>>] extends [never] ? X & Ok<unknown, unknown> : Extract<X, Ok<unknown, unknown>>;
+type OkOf<X> = [Extract<X, Ok<unknown>>] extends [never] ? X & Ok<unknown> : Extract<X, Ok<unknown>>;
 /** The `Err` arms of a type; where they cannot be told (unknown), any `Err`. */
-type ErrOf<X> = [Extract<X, Err<unknown, unknown>>] extends [never] ? X & Err<unknown, unknown> : Extract<X, Err<unknown, unknown>>;
+type ErrOf<X> = [Extract<X, Err<unknown>>] extends [never] ? X & Err<unknown> : Extract<X, Err<unknown>>;
 
 /** Narrows a Result, or anything else, to an `Ok`. */
 export function isOk<X>(value: X): value is OkOf<X> {
@@ -166,8 +132,13 @@ export function isErr<X>(value: X): value is ErrOf<X> {
   return isResult(value) && !value.ok;
 }
 
-type Values<R> = { -readonly [K in keyof R]: R[K] extends Result<infer T, unknown> ? T : never };
-type Errors<R extends readonly unknown[]> = R[number] extends Result<unknown, infer E> ? E : never;
+/** The value type of a Result. */
+export type ValueOf<R> = R extends Ok<infer T> ? T : never;
+/** The error type of a Result. */
+export type ErrorOf<R> = R extends Err<infer E> ? E : never;
+
+type Values<R> = { -readonly [K in keyof R]: ValueOf<R[K]> };
+type Errors<R extends readonly unknown[]> = ErrorOf<R[number]>;
 
 function all<const R extends readonly Result<unknown, unknown>[]>(results: R): Result<Values<R>, Errors<R>>;
 function all(results: readonly Result<unknown, unknown>[]): Result<unknown, unknown> {

@@ -18,7 +18,10 @@ export class UnexpectedError extends BaseError {
   static from(thrown: unknown): UnexpectedError {
     if (isUnexpectedError(thrown)) return thrown;
     if (thrown instanceof Error) return new UnexpectedError({ message: thrown.message, cause: thrown });
-    return new UnexpectedError({ message: `Something that is not an Error was thrown: ${describe(thrown)}`, cause: thrown });
+    return new UnexpectedError({
+      message: `Something that is not an Error was thrown: ${describe(thrown)}`,
+      cause: thrown,
+    });
   }
 
   static override [Symbol.hasInstance](value: unknown): boolean {

@@ -1,0 +1,32 @@
+import type { GroupOf, LeafOf } from "../facade-name.ts";
+
+/**
+ * A function from an action type to what stands for it on a facade. TypeScript has no type parameters that take
+ * parameters, so the runtime declares an interface that reads `this["action"]`:
+ *
+ * ```ts
+ * interface RpcCallers extends FacadeKind {
+ *   readonly entry: this["action"] extends RpcAction<infer I, infer O, infer E> ? RpcCaller<InputOf<I>, OutputOf<O>, InstanceType<E>> : never;
+ * }
+ * type Client = Facade<UsedRpc<P>, RpcCallers>;
+ * ```
+ */
+export interface FacadeKind {
+  readonly action: unknown;
+  readonly entry: unknown;
+}
+
+type Entry<Kind extends FacadeKind, Action> = (Kind & { readonly action: Action })["entry"];
+
+/** Names by group, in one pass over the actions: members that meet under one key unite. */
+type NamesByGroup<Actions> = { [Name in keyof Actions & string as GroupOf<Name>]: Name };
+
+/** `{ [group]: { [leaf]: entry } }` for a record of actions by dotted name. */
+export type Facade<Actions, Kind extends FacadeKind> = {
+  readonly [Group in keyof NamesByGroup<Actions>]: FacadeGroup<Actions, NamesByGroup<Actions>[Group], Kind>;
+};
+
+/** One group of a facade. */
+export type FacadeGroup<Actions, Names, Kind extends FacadeKind> = {
+  readonly [Name in Names & keyof Actions & string as LeafOf<Name>]: Entry<Kind, Actions[Name]>;
+};
