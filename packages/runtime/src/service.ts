@@ -1,1 +1,20 @@
-export {};
+export type { Health, HealthCheckFunction, HealthInfo, HealthReport } from "./health/health.ts";
+export type { AdmissionLimits } from "./rpc/admission.ts";
+export type {
+  Caller,
+  HandlerContext,
+  RpcAnswer,
+  RpcHandle,
+  RpcHandler,
+  RpcRequest,
+} from "./rpc/rpc-handler.ts";
+export type {
+  ConnectedService,
+  ServiceAuth,
+  ServiceClient,
+  ServiceHandles,
+  StopOptions,
+  WaitOptions,
+} from "./service/connected-service.ts";
+export type { IncomingCall, ServiceMiddleware } from "./service/middleware.ts";
+export { TrellisService } from "./service/trellis-service.ts";

@@ -1,0 +1,55 @@
+import type { AnyParticipant } from "@trellis/contract";
+import type { TransportError } from "@trellis/protocol";
+import type { AsyncResult, UnexpectedError } from "@trellis/result";
+import { type ConnectArgs, type ConnectDeps, connectLink } from "../connect/connect-link.ts";
+import type { Connection } from "../connect/connection-status.ts";
+import { RpcClient } from "../rpc/rpc-client.ts";
+import type { RpcCallFacade } from "../rpc/rpc-facade.ts";
+import { Calling, type RequestByName } from "./calling.ts";
+import type { ClientMiddleware } from "./middleware.ts";
+
+/** A connected client: it calls what its participant uses. */
+export interface ConnectedClient<P extends AnyParticipant> extends AsyncDisposable {
+  readonly connection: Connection;
+  /** The RPCs that the participant uses: `client.rpc.<group>.<leaf>(input, options)`. */
+  readonly rpc: RpcCallFacade<P>;
+  /** Calls an RPC by its dotted name; input and output are unknown to the compiler. */
+  readonly request: RequestByName;
+  /** Puts middleware around every call made from now on; the first one is outermost. */
+  use(middleware: ClientMiddleware): void;
+  /** Closes the connection; calls under way end with a `CancelledError`. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** Connects applications and back-end processes that only call others. */
+export const TrellisClient = {
+  /**
+   * Connects. Address, identity and development token come from the arguments, else from TRELLIS_URL,
+   * TRELLIS_SEED and TRELLIS_DEV_TOKEN, else from the `.trellis/dev.json` of a running `trellis dev`.
+   */
+  connect<P extends AnyParticipant>(
+    args: ConnectArgs<P>,
+  ): AsyncResult<ConnectedClient<P>, TransportError | UnexpectedError> {
+    return connectClientWith(args, {});
+  },
+};
+
+/** Connects a client with replaced parts: for tests. */
+export function connectClientWith<P extends AnyParticipant>(
+  args: ConnectArgs<P>,
+  deps: ConnectDeps,
+): AsyncResult<ConnectedClient<P>, TransportError | UnexpectedError> {
+  return connectLink(args, "client", deps).map(({ link, settings }): ConnectedClient<P> => {
+    const rpc = new RpcClient(link, settings);
+    const calling = new Calling({ participant: args.participant, rpc, traced: settings.traced });
+    return {
+      connection: link,
+      // The facade is built from the same contract that its type is computed from.
+      rpc: calling.facade(undefined) as RpcCallFacade<P>,
+      request: calling.request(undefined),
+      use: (middleware) => calling.use(middleware),
+      close: () => link.close(),
+      [Symbol.asyncDispose]: () => link.close(),
+    };
+  });
+}

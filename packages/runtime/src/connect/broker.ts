@@ -1,0 +1,175 @@
+import {
+  type Msg,
+  type NatsConnection,
+  PermissionViolationError,
+  type Status,
+  type Subscription,
+} from "@nats-io/nats-core";
+import { AuthError, TransportError } from "@trellis/protocol";
+import type { Logger } from "../logging/logger.ts";
+
+/**
+ * The one place that touches the broker client. It adds what the client lacks: a synchronous answer to "is
+ * the socket up", a generation that changes with every reconnect, and permission refusals routed to the
+ * publish or subscription that caused them.
+ *
+ * Invariants:
+ * B1. Nothing is published while the socket is down: the client would keep it and send it later, when its
+ *     caller has long been told that it failed.
+ * B2. A refusal of one subject reaches only the listeners of that subject.
+ */
+export interface BrokerEvents {
+  onDown(reason: string): void;
+  onDialing(attempt: number): void;
+  onUp(generation: number): void;
+  /** The client gave up or was closed; `error` is what ended it. */
+  onClosed(error: Error | undefined): void;
+}
+
+type MessageHandler = (message: Msg) => void;
+
+export interface SubscribeOptions {
+  readonly queue?: string;
+  onMessage: MessageHandler;
+  /** The broker refused this subscription. */
+  onDenied(error: AuthError): void;
+}
+
+export class Broker {
+  readonly #nats: NatsConnection;
+  readonly #log: Logger;
+  readonly #events: BrokerEvents;
+  readonly #publishDenied = new Map<string, Set<(error: AuthError) => void>>();
+  readonly #maxPayload: number;
+  #up = true;
+  #generation = 1;
+  #attempt = 0;
+  readonly done: Promise<void>;
+
+  constructor(nats: NatsConnection, events: BrokerEvents, log: Logger) {
+    this.#nats = nats;
+    this.#events = events;
+    this.#log = log;
+    this.#maxPayload = nats.info?.max_payload ?? 1024 * 1024;
+    this.done = this.#watch();
+  }
+
+  /** True while the socket is up as far as the client has told. */
+  get up(): boolean {
+    return this.#up;
+  }
+
+  /** Counts sockets: 1 for the first, one more after every reconnect. */
+  get generation(): number {
+    return this.#generation;
+  }
+
+  /** Largest message the server takes, bytes, headers included. */
+  get maxPayload(): number {
+    return this.#maxPayload;
+  }
+
+  get serverName(): string {
+    return this.#nats.getServer();
+  }
+
+  /** The client's number on its server and the server's id: how operators find this socket. */
+  get serverInfo(): { readonly serverId: string; readonly clientId: number } | undefined {
+    const info = this.#nats.info;
+    return info === undefined ? undefined : { serverId: info.server_id, clientId: info.client_id };
+  }
+
+  /** Hands one message to the socket; false when it is down (B1). */
+  publish(subject: string, payload: Uint8Array, reply?: string): boolean {
+    if (!this.#up || this.#nats.isClosed()) return false;
+    this.#nats.publish(subject, payload, reply === undefined ? undefined : { reply });
+    return true;
+  }
+
+  subscribe(subject: string, options: SubscribeOptions): Subscription {
+    return this.#nats.subscribe(subject, {
+      ...(options.queue === undefined ? {} : { queue: options.queue }),
+      callback: (error, message) => {
+        if (error === null) options.onMessage(message);
+        else if (error instanceof PermissionViolationError) options.onDenied(denied(error));
+      },
+    });
+  }
+
+  /** Hears of the broker's refusals to publish on `subject`; returns the way to stop. */
+  onPublishDenied(subject: string, listener: (error: AuthError) => void): () => void {
+    const listeners = this.#publishDenied.get(subject) ?? new Set();
+    this.#publishDenied.set(subject, listeners.add(listener));
+    return () => {
+      listeners.delete(listener);
+      if (listeners.size === 0) this.#publishDenied.delete(subject);
+    };
+  }
+
+  /** Resolves when the server has seen everything published so far; rejects when the socket is down. */
+  async flush(): Promise<void> {
+    if (!this.#up)
+      throw new TransportError({ code: "trellis.connection.down", message: "The broker is not reachable." });
+    await this.#nats.flush();
+  }
+
+  /** Dials anew, for instance to take up a wider policy. */
+  async reconnect(): Promise<void> {
+    await this.#nats.reconnect();
+  }
+
+  /** Closes the socket and ends the client; resolves also while disconnected. */
+  async close(): Promise<void> {
+    await this.#nats.close();
+    await this.done;
+  }
+
+  async #watch(): Promise<void> {
+    for await (const status of this.#nats.status()) this.#onStatus(status);
+    const error = await this.#nats.closed();
+    this.#up = false;
+    this.#events.onClosed(error instanceof Error ? error : undefined);
+  }
+
+  #onStatus(status: Status): void {
+    switch (status.type) {
+      case "disconnect":
+        if (!this.#up) return;
+        this.#up = false;
+        this.#attempt = 0;
+        return this.#events.onDown("connection lost");
+      case "reconnecting":
+        this.#attempt += 1;
+        return this.#events.onDialing(this.#attempt);
+      case "reconnect":
+        // The client repeats this event once per failed attempt; only the first tells something.
+        if (this.#up) return;
+        this.#up = true;
+        this.#generation += 1;
+        return this.#events.onUp(this.#generation);
+      case "error":
+        return this.#onError(status.error);
+      default:
+        return;
+    }
+  }
+
+  #onError(error: Error): void {
+    if (!(error instanceof PermissionViolationError)) {
+      this.#log.debug({ error: error.name }, "The broker reported an error");
+      return;
+    }
+    if (error.operation !== "publish") return;
+    const listeners = this.#publishDenied.get(error.subject);
+    this.#log.warn({ subject: error.subject }, "The broker refused a publish");
+    for (const listener of listeners ?? []) listener(denied(error));
+  }
+}
+
+function denied(cause: PermissionViolationError): AuthError {
+  return new AuthError({
+    reason: "denied_by_broker",
+    message: `The broker refused this connection's ${cause.operation}.`,
+    hint: "The participant's grants do not include it: declare the use in its contract and install that.",
+  });
+}

@@ -1,0 +1,199 @@
+import { compileSchema } from "@trellis/contract";
+import {
+  BOOTSTRAP_PATHS,
+  type BootstrapAnswer,
+  BootstrapAnswerSchema,
+  type Denial,
+  DenialSchema,
+  httpProof,
+  IDENTITY_PROOF_HEADER,
+  isFinalDenial,
+  newId,
+  type Port,
+  type ProofPurpose,
+  SESSION_PROOF_HEADER,
+  TransportError,
+  toBase64Url,
+} from "@trellis/protocol";
+import type { BootstrapExchange, BootstrapSource } from "./bootstrap-source.ts";
+import type { ServerClock } from "./server-clock.ts";
+
+export interface HttpBootstrapOptions {
+  readonly port: Port;
+  readonly clock: ServerClock;
+  readonly trellisUrl: string;
+  readonly devToken?: string | undefined;
+  /** What the participant is; decides the path of the first exchange. */
+  readonly kind: "service" | "client";
+}
+
+const maxAnswerBytes = 8 * 1024 * 1024;
+
+/** Errors of a bootstrap that no retry can mend carry this mark. */
+const finalRefusals = new WeakSet<TransportError>();
+
+/** True when the control plane's answer is final: revoked, disabled, removed, another participant. */
+export function isFinalRefusal(error: TransportError): boolean {
+  return finalRefusals.has(error);
+}
+
+/** Marks an error as final; for bootstrap sources other than HTTP. */
+export function markFinalRefusal(error: TransportError): TransportError {
+  finalRefusals.add(error);
+  return error;
+}
+
+/**
+ * Asks the control plane over HTTP, with proofs by the identity and the session key over the exact body.
+ * Every answer corrects the server clock; a clock so wrong that the proof was refused is corrected from the
+ * refusal and the exchange repeated once.
+ */
+export function httpBootstrap(options: HttpBootstrapOptions): BootstrapSource {
+  const base = checkedOrigin(options.trellisUrl);
+  const exchange = async (
+    purpose: ProofPurpose,
+    path: string,
+    input: BootstrapExchange,
+  ): Promise<BootstrapAnswer> => {
+    const first = await post(options, { base, purpose, path, input });
+    if (first.kind === "answer") return first.answer;
+    if (first.denial.code !== "trellis.bootstrap.clock_skew") throw denied(options, first);
+    const second = await post(options, { base, purpose, path, input });
+    if (second.kind === "answer") return second.answer;
+    throw denied(options, second);
+  };
+  return {
+    bootstrap: (input) => exchange(`bootstrap.${options.kind}`, BOOTSTRAP_PATHS[options.kind], input),
+    refresh: (input) => exchange("context.refresh", BOOTSTRAP_PATHS.refresh, input),
+  };
+}
+
+interface Post {
+  readonly base: URL;
+  readonly purpose: ProofPurpose;
+  readonly path: string;
+  readonly input: BootstrapExchange;
+}
+
+type Outcome =
+  | { readonly kind: "answer"; readonly answer: BootstrapAnswer }
+  | { readonly kind: "denial"; readonly status: number; readonly denial: Denial };
+
+async function post(options: HttpBootstrapOptions, { base, purpose, path, input }: Post): Promise<Outcome> {
+  const { port, clock } = options;
+  const requestId = newId(port, clock.now());
+  const issuedAt = clock.now();
+  const body = new TextEncoder().encode(JSON.stringify({ ...input.request, requestId, issuedAt }));
+  const sessionKey = toBase64Url(input.keys.session.publicKey);
+  const proof = (key: typeof input.keys.session) =>
+    httpProof(port, {
+      purpose,
+      method: "POST",
+      path,
+      origin: base.origin,
+      requestId,
+      issuedAt,
+      body,
+      sessionKey,
+      key,
+    });
+  const sentAt = clock.monotonic();
+  const response = await send(new URL(path, base), {
+    method: "POST",
+    body,
+    signal: input.signal,
+    redirect: "error",
+    headers: {
+      "content-type": "application/json",
+      [IDENTITY_PROOF_HEADER]: proof(input.keys.identity),
+      [SESSION_PROOF_HEADER]: proof(input.keys.session),
+      ...(options.devToken === undefined ? {} : { authorization: `Bearer ${options.devToken}` }),
+    },
+  });
+  const content = await readJson(response);
+  const receivedAt = clock.monotonic();
+  if (response.ok && isAnswer(content)) {
+    clock.adjust(content.serverTime, sentAt, receivedAt);
+    return { kind: "answer", answer: content };
+  }
+  if (!response.ok && isDenial(content)) {
+    clock.adjust(content.serverTime, sentAt, receivedAt);
+    return { kind: "denial", status: response.status, denial: content };
+  }
+  throw new TransportError({
+    code: "trellis.bootstrap.unreachable",
+    message: `${base.origin} answered ${response.status} with something that is not Trellis.`,
+    hint: "Check that TRELLIS_URL is the address of a Trellis control plane of this version.",
+    context: { url: base.origin, status: response.status },
+  });
+}
+
+function isAnswer(content: unknown): content is BootstrapAnswer {
+  return compileSchema(BootstrapAnswerSchema).issues(content) === undefined;
+}
+
+function isDenial(content: unknown): content is Denial {
+  return compileSchema(DenialSchema).issues(content) === undefined;
+}
+
+async function send(url: URL, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (cause) {
+    init.signal?.throwIfAborted();
+    throw new TransportError({
+      code: "trellis.bootstrap.unreachable",
+      message: `The control plane at ${url.origin} does not answer.`,
+      hint: "Start it with `trellis dev` (or `trellis server`), or correct TRELLIS_URL.",
+      context: { url: url.origin },
+      cause,
+    });
+  }
+}
+
+async function readJson(response: Response): Promise<unknown> {
+  try {
+    const text = await response.text();
+    return text.length > maxAnswerBytes ? undefined : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function denied(
+  options: HttpBootstrapOptions,
+  { status, denial }: { status: number; denial: Denial },
+): TransportError {
+  const final = isFinalDenial(status, denial.code);
+  const error = new TransportError({
+    code: denial.code,
+    message: denial.message,
+    hint: denial.hint ?? "Ask the operator of this platform; `trellis doctor` shows what it sees.",
+    context: { url: checkedOrigin(options.trellisUrl).origin, status },
+  });
+  return final ? markFinalRefusal(error) : error;
+}
+
+/** Parses the platform's address; https unless the host is loopback, so that no proof crosses a network bare. */
+export function checkedOrigin(trellisUrl: string): URL {
+  let url: URL;
+  try {
+    url = new URL(trellisUrl);
+  } catch (cause) {
+    throw invalidUrl(`"${trellisUrl}" is not a URL.`, cause);
+  }
+  const loopback = ["localhost", "127.0.0.1", "[::1]"].includes(url.hostname);
+  if (url.protocol === "https:" || (url.protocol === "http:" && loopback)) return url;
+  throw invalidUrl(`${url.origin} is neither https nor on this machine.`);
+}
+
+function invalidUrl(message: string, cause?: unknown): TransportError {
+  return markFinalRefusal(
+    new TransportError({
+      code: "trellis.runtime.invalid_url",
+      message,
+      hint: "Set TRELLIS_URL to an https address, or to http://127.0.0.1:<port> for a platform on this machine.",
+      ...(cause === undefined ? {} : { cause }),
+    }),
+  );
+}

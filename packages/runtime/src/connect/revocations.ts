@@ -1,0 +1,35 @@
+import { type Authorization, REVOCATION_SUBJECTS, type Revocation, revocableIds } from "@trellis/protocol";
+
+/**
+ * All revocations that this process has read. Sticky: nothing takes one away. A revocation hits what was
+ * authorised up to its instant; an authorization that was issued later, after the subject was enabled again,
+ * is not touched.
+ */
+export class Revocations {
+  readonly #at = new Map<string, number>();
+
+  /** Takes one in; false when it tells nothing new. */
+  add(revocation: Revocation): boolean {
+    const key = keyOf(revocation.subject.kind, revocation.subject.id);
+    const known = this.#at.get(key);
+    if (known !== undefined && known >= revocation.at) return false;
+    this.#at.set(key, revocation.at);
+    return true;
+  }
+
+  /** True when any of the things that the authorization rests on was revoked at or after its beginning. */
+  covers(authorization: Authorization): boolean {
+    if (this.#at.size === 0) return false;
+    const ids = revocableIds(authorization);
+    return REVOCATION_SUBJECTS.some((kind) => this.#hits(kind, ids[kind], authorization.notBefore));
+  }
+
+  #hits(kind: string, id: string, notBefore: number): boolean {
+    const at = this.#at.get(keyOf(kind, id));
+    return at !== undefined && at >= notBefore;
+  }
+}
+
+function keyOf(kind: string, id: string): string {
+  return `${kind} ${id}`;
+}

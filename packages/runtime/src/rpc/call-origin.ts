@@ -1,0 +1,13 @@
+import type { Deadline } from "../lifecycle/deadline.ts";
+
+/** What a call made inside a handler inherits from the request that the handler works on. */
+export interface CallOrigin {
+  /** 16 bytes that name the request as a whole, across all hops. */
+  readonly originId: Uint8Array;
+  /** Trace id, span id, flags: 25 bytes. */
+  readonly traceBytes: Uint8Array | undefined;
+  readonly tracestate: string | undefined;
+  readonly deadline: Deadline;
+  /** Ends the calls that a handler made when the handler itself is aborted. */
+  readonly signal: AbortSignal;
+}

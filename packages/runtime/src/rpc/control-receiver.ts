@@ -1,0 +1,85 @@
+import type { Msg } from "@nats-io/nats-core";
+import {
+  type AuthError,
+  type ControlFrame,
+  controlSubject,
+  decodeControlFrame,
+  encodeReceipt,
+  encodeReplyFrame,
+  RESULT_STATUS,
+  verifyControlFrame,
+} from "@trellis/protocol";
+import type { CallerEpoch, CallerSession } from "../connect/caller-session.ts";
+import type { Link } from "../connect/link.ts";
+import { findCaller, seesRevocations, staleness } from "./authenticate-frame.ts";
+import type { OpenCalls } from "./open-calls.ts";
+
+/** A frame holds this many results at the most. */
+const maxPongs = 64;
+
+/**
+ * Takes cancels and pings, on subjects of their own: they work while the provider is too busy for calls. A
+ * control message reaches only the sender's own calls.
+ */
+export class ControlReceiver {
+  readonly #link: Link;
+  readonly #calls: OpenCalls;
+
+  constructor(link: Link, calls: OpenCalls) {
+    this.#link = link;
+    this.#calls = calls;
+  }
+
+  start(onDenied: (error: AuthError) => void): { drain(): Promise<void> }[] {
+    const { assignment, connection } = this.#link.session;
+    return [connection, "all"].map((target) =>
+      this.#link.broker.subscribe(controlSubject(assignment.deployment, target), {
+        onMessage: (message) => void this.#onMessage(message),
+        onDenied,
+      }),
+    );
+  }
+
+  async #onMessage(message: Msg): Promise<void> {
+    const frame = decodeControlFrame(this.#link.platform.port, message.data);
+    if (frame === undefined) return;
+    const { callers } = this.#link;
+    let session = callers.get(frame.digestText);
+    // Whoever has calls here is known; only after a refresh can the first message be a control message.
+    if (session === undefined && seesRevocations(this.#link)) session = await callers.load(frame.digestText);
+    const found = findCaller(this.#link, frame, session);
+    if (found.kind !== "session") return;
+    this.#receive(message, frame, found);
+  }
+
+  #receive(message: Msg, frame: ControlFrame, found: { session: CallerSession; epoch: CallerEpoch }): void {
+    const { port } = this.#link.platform;
+    const { subject, reply = "" } = message;
+    if (!verifyControlFrame(port, { frame, subject, reply, key: found.epoch.keys.request })) return;
+    if (staleness(this.#link, frame, found) !== undefined) return;
+    const { connection, inbox } = found.session.authorization;
+    if (frame.kind === "cancel") {
+      for (const id of frame.requestIds) this.#calls.find(connection, id)?.abort("cancelled");
+      return;
+    }
+    if (!reply.startsWith(`${inbox}.r.`)) return;
+    const held = frame.requestIds.filter((id) => this.#calls.find(connection, id) !== undefined);
+    this.#pong({ held, reply, epoch: frame.epoch, keys: found.epoch });
+  }
+
+  #pong(pong: { held: readonly Uint8Array[]; reply: string; epoch: number; keys: CallerEpoch }): void {
+    const { platform, broker, session } = this.#link;
+    for (let at = 0; at < pong.held.length; at += maxPongs) {
+      const results = pong.held.slice(at, at + maxPongs).map((requestId) => ({
+        requestId,
+        status: RESULT_STATUS.receipt,
+        payload: encodeReceipt(session),
+      }));
+      const { epoch, reply } = pong;
+      broker.publish(
+        reply,
+        encodeReplyFrame(platform.port, { epoch, results, reply, key: pong.keys.keys.reply }),
+      );
+    }
+  }
+}

@@ -1,0 +1,79 @@
+import { DeclaredError, type RpcAction } from "@trellis/contract";
+import {
+  encodeError,
+  encodeJson,
+  RESULT_STATUS,
+  type ResultItem,
+  TransportError,
+  type TrellisError,
+  UnexpectedError,
+} from "@trellis/protocol";
+import { isResult } from "@trellis/result";
+
+type Answer = Omit<ResultItem, "requestId">;
+
+export interface EncodedAnswer {
+  readonly answer: Answer;
+  /** What went wrong at this side and must be logged; the caller learns only its id. */
+  readonly bug: UnexpectedError | undefined;
+}
+
+export function encodeFailure(error: TrellisError): Answer {
+  return { status: RESULT_STATUS.error, payload: JSON.stringify(encodeError(error)) };
+}
+
+/** Encodes what a handler returned: a value, a declared error, or a Result of the two. */
+export function encodeReturned(action: RpcAction, returned: unknown): EncodedAnswer {
+  if (isResult(returned)) {
+    return returned.isOk() ? encodeOutput(action, returned.value) : encodeThrown(action, returned.error);
+  }
+  return returned instanceof DeclaredError ? encodeThrown(action, returned) : encodeOutput(action, returned);
+}
+
+/** Encodes what a handler threw: a declared error as itself, anything else as an id. */
+export function encodeThrown(action: RpcAction, thrown: unknown): EncodedAnswer {
+  const declared = thrown instanceof DeclaredError ? action.errors[thrown.type] : undefined;
+  if (declared !== undefined && thrown instanceof DeclaredError) {
+    const issues = declared.dataSchema?.issues(thrown.data);
+    if (issues === undefined) return { answer: encodeFailure(thrown), bug: undefined };
+    return unexpected(`The data of ${thrown.type} does not fit its schema`, { issues });
+  }
+  // An UnexpectedError of a call further down keeps its own id there; here it is a failure of this handler.
+  const bug = new UnexpectedError({ message: describe(action, thrown), cause: thrown });
+  return { answer: encodeFailure(bug), bug };
+}
+
+function encodeOutput(action: RpcAction, value: unknown): EncodedAnswer {
+  if (action.output === undefined)
+    return { answer: { status: RESULT_STATUS.ok, payload: "null" }, bug: undefined };
+  const issues = action.output.issues(value);
+  if (issues !== undefined)
+    return unexpected(`The handler of ${action.name} returned what its contract does not allow`, { issues });
+  const encoded = encodeJson(value);
+  if (encoded.ok) return { answer: { status: RESULT_STATUS.ok, payload: encoded.text }, bug: undefined };
+  return unexpected(`The handler of ${action.name} returned what JSON cannot carry`, {
+    issues: encoded.issues,
+  });
+}
+
+/** The answer in place of one that the broker would not carry. */
+export function encodeReplyTooLarge(size: number, limit: number): Answer {
+  return encodeFailure(
+    new TransportError({
+      code: "trellis.rpc.reply_too_large",
+      message: `The answer is too large: ${size} bytes, the limit is ${limit}.`,
+      hint: "Page the answer, use a feed or a transfer, or raise max_payload of nats-server.",
+    }),
+  );
+}
+
+function unexpected(message: string, cause: unknown): EncodedAnswer {
+  const bug = new UnexpectedError({ message, cause });
+  return { answer: encodeFailure(bug), bug };
+}
+
+function describe(action: RpcAction, thrown: unknown): string {
+  if (thrown instanceof DeclaredError)
+    return `The handler of ${action.name} failed with ${thrown.type}, which the action does not declare`;
+  return `The handler of ${action.name} failed`;
+}

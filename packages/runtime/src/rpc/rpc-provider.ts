@@ -1,0 +1,310 @@
+import type { Msg } from "@nats-io/nats-core";
+import type { RpcAction } from "@trellis/contract";
+import {
+  AuthError,
+  type DecodedCall,
+  decodeRequestFrame,
+  encodeRefusal,
+  type RefusalCode,
+  type RequestFrame,
+  rpcSubject,
+  TimeoutError,
+  type TrellisError,
+  verifyRequestFrame,
+} from "@trellis/protocol";
+import type { CallerEpoch, CallerSession } from "../connect/caller-session.ts";
+import type { Link } from "../connect/link.ts";
+import { Deadline } from "../lifecycle/deadline.ts";
+import { within } from "../lifecycle/within.ts";
+import { recordAdmissionRefusal, recordServed } from "../telemetry/rpc-metrics.ts";
+import { Admission, type AdmissionLimits } from "./admission.ts";
+import { findCaller, seesRevocations, staleness } from "./authenticate-frame.ts";
+import { ControlReceiver } from "./control-receiver.ts";
+import { type EncodedAnswer, encodeFailure, encodeReturned, encodeThrown } from "./encode-answer.ts";
+import { FrameAnswer } from "./frame-answer.ts";
+import { OpenCall, type OpenCallOwner } from "./open-call.ts";
+import { OpenCalls } from "./open-calls.ts";
+import { readInput } from "./read-input.ts";
+import { Receipts } from "./receipts.ts";
+
+/** Runs the handler of an action; the layer above gives it the client and the user's middleware. */
+export type Invoke = (call: OpenCall, input: unknown) => unknown;
+
+interface Served {
+  readonly action: RpcAction;
+  readonly subject: string;
+  readonly invoke: Invoke;
+}
+
+/** A frame whose sender is known. */
+interface Received {
+  readonly served: Served;
+  readonly frame: RequestFrame;
+  readonly reply: string;
+  readonly session: CallerSession;
+  readonly epoch: CallerEpoch;
+}
+
+/** What a deadline may be late by, against the sender's clock, before the work is not started. */
+const clockLeewayMs = 2_000;
+/** Largest number of unknown callers whose frames wait for a look-up. */
+const maxWaiting = 1_000;
+
+/**
+ * The providing side of RPC over one link.
+ *
+ * A frame passes: decode, byte bound, authenticate, authorise; then each of its calls on its own: count bound,
+ * deadline, validate, handle, encode. What fails before authentication is answered by a bare refusal; what
+ * fails after it by one typed error; neither reaches a handler.
+ */
+export class RpcProvider implements OpenCallOwner {
+  readonly wheel: OpenCallOwner["wheel"];
+  readonly admission: Admission;
+  readonly #link: Link;
+  readonly #served = new Map<string, Served>();
+  readonly #calls = new OpenCalls();
+  readonly #receipts: Receipts;
+  readonly #control: ControlReceiver;
+  readonly #subscriptions: { drain(): Promise<void> }[] = [];
+  #started = false;
+  #refusing = false;
+  #waiting = 0;
+  #rejectedFrames = 0;
+
+  constructor(link: Link, limits: AdmissionLimits | undefined) {
+    this.#link = link;
+    this.wheel = link.wheel;
+    this.admission = new Admission(limits);
+    this.#receipts = new Receipts(link.session.connection, () => link.clock.monotonic());
+    this.#control = new ControlReceiver(link, this.#calls);
+    link.listen({
+      onConnectionEnd: (end) => this.#abortOf(end.connection, "caller_gone"),
+      onRevocation: () => this.#abortRevoked(),
+      onClosed: (reason) => this.#abortAll(reason),
+    });
+  }
+
+  /** Frames that failed authentication or came twice. */
+  get rejectedFrames(): number {
+    return this.#rejectedFrames;
+  }
+
+  get openCalls(): number {
+    return this.#calls.size;
+  }
+
+  get started(): boolean {
+    return this.#started;
+  }
+
+  /** True when a handler for the action was registered. */
+  serves(action: RpcAction): boolean {
+    return this.#served.has(keyOf(action));
+  }
+
+  register(action: RpcAction, invoke: Invoke): void {
+    if (this.#started) throw new TypeError(`The handler of ${action.name} was registered after start().`);
+    if (this.serves(action)) throw new TypeError(`${action.name} has a handler already.`);
+    const { deployment } = this.#link.session.assignment;
+    const subject = rpcSubject({ api: action.api, deployment, action: action.name });
+    this.#served.set(keyOf(action), { action, subject, invoke });
+  }
+
+  /** Subscribes every registered action; rejects when the broker refuses one. */
+  async start(): Promise<void> {
+    this.#started = true;
+    const denied: TrellisError[] = [];
+    const onDenied = (error: TrellisError) => void denied.push(error);
+    this.#subscriptions.push(...this.#control.start(onDenied));
+    for (const served of this.#served.values()) {
+      const { subject } = served;
+      const onMessage = (message: Msg) => this.#onMessage(served, message);
+      this.#subscriptions.push(this.#link.broker.subscribe(subject, { queue: subject, onMessage, onDenied }));
+    }
+    await this.#link.broker.flush();
+    const [first] = denied;
+    if (first !== undefined) throw first;
+  }
+
+  /**
+   * Ends the service of new calls at once and lets the running ones end within `graceMs`; then aborts those
+   * that are left. Resolves with the number that was abandoned.
+   */
+  async stop(graceMs: number): Promise<number> {
+    await Promise.race([
+      Promise.allSettled(this.#subscriptions.map((subscription) => subscription.drain())),
+      this.#link.closed,
+    ]);
+    this.#refusing = true;
+    await within(this.#calls.drained(), graceMs);
+    this.#abortAll("stopped");
+    await within(this.#calls.drained(), Math.min(250, graceMs));
+    this.#receipts.stop();
+    return this.#calls.size;
+  }
+
+  // --- frames ---
+
+  #onMessage(served: Served, message: Msg): void {
+    const { platform, callers } = this.#link;
+    const { reply, subject, data } = message;
+    if (reply === undefined || reply === "" || subject !== served.subject || this.#refusing) return;
+    const frame = decodeRequestFrame(platform.port, data);
+    if (frame === undefined) return this.#refuse(reply, "malformed");
+    const found = findCaller(this.#link, frame, callers.get(frame.digestText));
+    if (found.kind === "session") {
+      return this.#receive({ served, frame, reply, session: found.session, epoch: found.epoch });
+    }
+    if (found.kind === "refused") return this.#refuse(reply, found.code);
+    void this.#lookUp(served, data.slice(), reply);
+  }
+
+  async #lookUp(served: Served, data: Uint8Array, reply: string): Promise<void> {
+    const frame = decodeRequestFrame(this.#link.platform.port, data);
+    if (frame === undefined || this.#waiting >= maxWaiting || !seesRevocations(this.#link)) {
+      return this.#refuse(reply, "unknown-authorization");
+    }
+    this.#waiting += 1;
+    const session = await this.#link.callers.load(frame.digestText);
+    this.#waiting -= 1;
+    const found = findCaller(this.#link, frame, session);
+    if (found.kind === "session") {
+      return this.#receive({ served, frame, reply, session: found.session, epoch: found.epoch });
+    }
+    this.#refuse(reply, found.kind === "refused" ? found.code : "unknown-authorization");
+  }
+
+  #receive(received: Received): void {
+    const { served, frame, reply, session, epoch } = received;
+    const { port } = this.#link.platform;
+    if (!verifyRequestFrame(port, { frame, subject: served.subject, reply, key: epoch.keys.request })) {
+      return this.#refuse(reply, "malformed");
+    }
+    // An answer goes nowhere but to the caller's own inbox, whatever reply subject the message came with.
+    if (!reply.startsWith(`${session.authorization.inbox}.r.`)) return this.#reject("foreign reply subject");
+    const stale = staleness(this.#link, frame, received);
+    if (stale === "replayed" || stale === "outdated") return this.#reject(stale);
+    const answer = new FrameAnswer({
+      port,
+      broker: this.#link.broker,
+      reply,
+      epoch: frame.epoch,
+      key: epoch.keys.reply,
+      calls: frame.calls.length,
+    });
+    const denied = stale === undefined ? this.#authorise(received) : new AuthError({ reason: stale });
+    for (const call of frame.calls) {
+      if (denied === undefined) this.#begin(received, call, answer);
+      else answer.add({ requestId: call.requestId, ...encodeFailure(denied) });
+    }
+  }
+
+  #authorise({ served, session }: Received): AuthError | undefined {
+    if (session.allows(served.subject)) return undefined;
+    return new AuthError({
+      reason: "not_granted",
+      message: `The caller's grants do not include ${served.action.name}.`,
+    });
+  }
+
+  #refuse(reply: string, code: RefusalCode): void {
+    this.#rejectedFrames += 1;
+    if (isInbox(reply)) this.#link.broker.publish(reply, encodeRefusal(code));
+  }
+
+  #reject(reason: string): void {
+    this.#rejectedFrames += 1;
+    this.#link.log.debug({ reason }, "A request frame was dropped");
+  }
+
+  // --- calls ---
+
+  #begin({ served, frame, session }: Received, call: DecodedCall, answer: FrameAnswer): void {
+    const { requestId } = call;
+    const bytes = call.payload.length;
+    const fail = (error: TrellisError) => answer.add({ requestId, ...encodeFailure(error) });
+    const busy = this.admission.enter(bytes);
+    if (busy !== undefined) {
+      recordAdmissionRefusal();
+      return fail(busy);
+    }
+    const late = this.#link.clock.now() - frame.issuedAt;
+    const remaining = Math.min(call.remainingMs, call.remainingMs - late + clockLeewayMs);
+    const input =
+      remaining > 0 ? readInput(this.#link.platform.port, served.action, call.payload) : undefined;
+    if (input === undefined || input.isErr()) {
+      this.admission.leave(bytes);
+      return fail(input === undefined ? new TimeoutError() : input.error);
+    }
+    const deadline = Deadline.after(remaining);
+    const open = new OpenCall({ owner: this, action: served.action, session, answer, call, bytes, deadline });
+    this.#calls.add(open);
+    this.wheel.schedule(open, remaining);
+    this.#receipts.watch(open);
+    this.#run(served, open, input.value);
+  }
+
+  #run({ action, invoke }: Served, call: OpenCall, input: unknown): void {
+    let returned: unknown;
+    try {
+      returned = invoke(call, input);
+    } catch (thrown) {
+      return this.#finish(call, encodeThrown(action, thrown));
+    }
+    if (!isThenable(returned)) return this.#finish(call, encodeReturned(action, returned));
+    returned.then(
+      (value) => this.#finish(call, encodeReturned(action, value)),
+      (thrown) => this.#finish(call, encodeThrown(action, thrown)),
+    );
+  }
+
+  #finish(call: OpenCall, { answer, bug }: EncodedAnswer): void {
+    if (bug !== undefined && !call.aborted) {
+      this.#link.log.error({ errorId: bug.id, action: call.action.name, err: bug }, "A handler failed");
+    }
+    call.reply(answer);
+    this.onReturned(call);
+    recordServed(call.action.name, answer.status === 0 ? "ok" : "error");
+  }
+
+  onReturned(call: OpenCall): void {
+    this.wheel.cancel(call);
+    this.#calls.delete(call);
+    if (call.zombie) this.admission.zombies -= 1;
+    else this.admission.leave(call.bytes);
+  }
+
+  onZombie(call: OpenCall): void {
+    this.admission.zombies += 1;
+    this.admission.leave(call.bytes);
+    this.#link.log.warn(
+      { action: call.action.name, zombies: this.admission.zombies },
+      "A handler goes on although its deadline has passed: it ignores context.signal",
+    );
+  }
+
+  #abortOf(connection: string, reason: string): void {
+    for (const call of this.#calls.ofConnection(connection)) call.abort(reason);
+  }
+
+  #abortRevoked(): void {
+    for (const call of this.#calls.all()) if (call.session.revoked) call.abort("revoked");
+  }
+
+  #abortAll(reason: string): void {
+    for (const call of this.#calls.all()) call.abort(reason);
+  }
+}
+
+function keyOf(action: RpcAction): string {
+  return `${action.api} ${action.name}`;
+}
+
+/** Answers before authentication go to inboxes only: never to a subject that means something. */
+function isInbox(reply: string): boolean {
+  return /^_INBOX\.[A-Za-z0-9]+\.r\.[A-Za-z0-9]+$/.test(reply);
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
+}

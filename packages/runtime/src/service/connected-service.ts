@@ -1,0 +1,59 @@
+import type { AnyParticipant } from "@trellis/contract";
+import type { RequestByName } from "../client/calling.ts";
+import type { ClientMiddleware } from "../client/middleware.ts";
+import type { Connection } from "../connect/connection-status.ts";
+import type { Health } from "../health/health.ts";
+import type { RpcCallFacade, RpcHandleFacade } from "../rpc/rpc-facade.ts";
+import type { ServiceMiddleware } from "./middleware.ts";
+
+/** The client of a service, outside its handlers (`service.client`) and, bound to the request, inside them. */
+export interface ServiceClient<P extends AnyParticipant> {
+  /** The RPCs that the participant uses. */
+  readonly rpc: RpcCallFacade<P>;
+  /** Calls an RPC by its dotted name. */
+  readonly request: RequestByName;
+}
+
+export interface ServiceHandles<P extends AnyParticipant> {
+  /** Registers handlers: `service.handle.rpc.<group>.<leaf>(async ({ input, context, client }) => ...)`. */
+  readonly rpc: RpcHandleFacade<P, ServiceClient<P>>;
+}
+
+/** Who this service is on the platform, as the platform signed it. */
+export interface ServiceAuth {
+  readonly participant: { readonly id: string; readonly digest: string };
+  readonly deployment: string;
+  readonly instance: string;
+  readonly connectionId: string;
+}
+
+export interface StopOptions {
+  /** Budget of the whole shutdown, ms. Default 10 000. Handlers that run longer are aborted and left. */
+  readonly timeout?: number;
+}
+
+export interface WaitOptions extends StopOptions {
+  /** Owned actions without a handler are an error, not a warning. Default false. */
+  readonly strict?: boolean;
+}
+
+/** A connected service: register handlers, then `await service.wait()`. */
+export interface ConnectedService<P extends AnyParticipant> extends AsyncDisposable {
+  /** The deployment's stable name, the same in all its replicas. */
+  readonly name: string;
+  readonly auth: ServiceAuth;
+  readonly connection: Connection;
+  readonly handle: ServiceHandles<P>;
+  readonly client: ServiceClient<P>;
+  readonly health: Health;
+  /** Puts middleware around every handler; before `start()`. */
+  use(middleware: ServiceMiddleware): void;
+  /** Puts middleware around every call that the service makes. */
+  useClient(middleware: ClientMiddleware): void;
+  /** Goes live: subscribes everything that has a handler. Repeated calls share one promise. */
+  start(options?: WaitOptions): Promise<void>;
+  /** `start()`, then waits for the end of the connection; throws what ended it. Always ends in `stop()`. */
+  wait(options?: WaitOptions): Promise<void>;
+  /** Drains and closes, in order, within one budget. Idempotent; safe at any time. */
+  stop(options?: StopOptions): Promise<void>;
+}

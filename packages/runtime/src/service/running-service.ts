@@ -1,0 +1,239 @@
+import { type AnyParticipant, facadeName, type RpcAction, type RpcRecord } from "@trellis/contract";
+import { Calling } from "../client/calling.ts";
+import type { ClientMiddleware } from "../client/middleware.ts";
+import type { ConnectedLink, ConnectSettings } from "../connect/connect-link.ts";
+import type { Connection } from "../connect/connection-status.ts";
+import type { Link } from "../connect/link.ts";
+import { HealthChecks, type HealthReport } from "../health/health.ts";
+import { Heartbeats } from "../health/heartbeats.ts";
+import { Deadline } from "../lifecycle/deadline.ts";
+import { Scope } from "../lifecycle/scope.ts";
+import { within } from "../lifecycle/within.ts";
+import { CallContext } from "../rpc/call-context.ts";
+import type { CallOrigin } from "../rpc/call-origin.ts";
+import type { OpenCall } from "../rpc/open-call.ts";
+import { RpcClient } from "../rpc/rpc-client.ts";
+import { handleFacade, type RpcCallFacade } from "../rpc/rpc-facade.ts";
+import type { RpcHandler } from "../rpc/rpc-handler.ts";
+import { RpcProvider } from "../rpc/rpc-provider.ts";
+import { withServerSpan } from "../telemetry/rpc-spans.ts";
+import type {
+  ConnectedService,
+  ServiceAuth,
+  ServiceClient,
+  ServiceHandles,
+  StopOptions,
+  WaitOptions,
+} from "./connected-service.ts";
+import { type ServiceMiddleware, withServiceMiddleware } from "./middleware.ts";
+
+/** The general form of a handler; which action it belongs to decides what it really gets and gives. */
+type AnyHandler = RpcHandler<unknown, unknown, unknown, unknown>;
+
+const defaultStopMs = 10_000;
+
+/**
+ * A service on its link. What lives is in one scope; it is closed in the reverse of this order: connection,
+ * RPC, health. (Job workers, listeners and transfers will stand between.)
+ */
+export class RunningService<P extends AnyParticipant> implements ConnectedService<P> {
+  readonly health: HealthChecks;
+  readonly handle: ServiceHandles<P>;
+  readonly client: ServiceClient<P>;
+  readonly #participant: P;
+  readonly #link: Link;
+  readonly #settings: ConnectSettings;
+  readonly #provider: RpcProvider;
+  readonly #calling: Calling;
+  readonly #scope: Scope;
+  readonly #middleware: ServiceMiddleware[] = [];
+  #starting: Promise<void> | undefined;
+  #waiting: Promise<void> | undefined;
+  #stopping: Promise<void> | undefined;
+
+  private constructor(participant: P, { link, settings }: ConnectedLink) {
+    this.#participant = participant;
+    this.#link = link;
+    this.#settings = settings;
+    this.#scope = new Scope({ name: link.label });
+    this.#scope.add("connection", () => link.close());
+    this.#calling = new Calling({ participant, rpc: new RpcClient(link, settings), traced: settings.traced });
+    this.#provider = new RpcProvider(link, settings.admission);
+    this.#scope.add("rpc", (deadline) => this.#stopRpc(deadline));
+    const checks = new HealthChecks(settings.log);
+    checks.add("nats", () => natsCheck(link));
+    this.health = checks;
+    this.client = this.#clientFor(undefined);
+    const owned: RpcRecord = Object.assign({}, ...participant.implements.map((api) => api.rpc));
+    this.handle = {
+      // Built from the same contract that the type is computed from.
+      rpc: handleFacade(owned, (action, handler) =>
+        this.#register(action, handler as AnyHandler),
+      ) as ServiceHandles<P>["rpc"],
+    };
+  }
+
+  /** Makes the service and publishes its first heartbeat. */
+  static async open<P extends AnyParticipant>(
+    participant: P,
+    connected: ConnectedLink,
+  ): Promise<RunningService<P>> {
+    const service = new RunningService(participant, connected);
+    await service.#startHealth();
+    return service;
+  }
+
+  get name(): string {
+    return this.#link.session.assignment.name;
+  }
+
+  get connection(): Connection {
+    return this.#link;
+  }
+
+  get auth(): ServiceAuth {
+    const { participant, assignment, connection } = this.#link.session;
+    const { deployment, instance } = assignment;
+    return { participant, deployment, instance, connectionId: connection };
+  }
+
+  use(middleware: ServiceMiddleware): void {
+    if (this.#starting !== undefined) throw new TypeError("use() comes before start().");
+    this.#middleware.push(middleware);
+  }
+
+  useClient(middleware: ClientMiddleware): void {
+    this.#calling.use(middleware);
+  }
+
+  start(options: WaitOptions = {}): Promise<void> {
+    this.#starting ??= this.#start(options);
+    return this.#starting;
+  }
+
+  wait(options: WaitOptions = {}): Promise<void> {
+    this.#waiting ??= this.#wait(options);
+    return this.#waiting;
+  }
+
+  stop(options: StopOptions = {}): Promise<void> {
+    this.#stopping ??= this.#stop(options.timeout ?? defaultStopMs);
+    return this.#stopping;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop();
+  }
+
+  async #start(options: WaitOptions): Promise<void> {
+    this.#scope.throwIfClosed("start");
+    this.#reportMissingHandlers(options.strict ?? false);
+    await this.#provider.start();
+  }
+
+  async #wait(options: WaitOptions): Promise<void> {
+    try {
+      await this.start(options);
+      const error = await this.#link.closed;
+      if (error !== undefined) throw error;
+    } finally {
+      await this.stop(options);
+    }
+  }
+
+  async #stop(timeoutMs: number): Promise<void> {
+    // A start under way is not overtaken: what it opens must be there to be closed.
+    if (this.#starting !== undefined) await within(this.#starting, Math.min(1_000, timeoutMs));
+    for (const { name, error, abandoned } of await this.#scope.close(Deadline.after(timeoutMs))) {
+      this.#settings.log.warn({ step: name, err: error, abandoned }, "A step of the shutdown went wrong");
+    }
+  }
+
+  async #stopRpc(deadline: Deadline): Promise<void> {
+    // Half a second of the budget stays for closing the connection.
+    const abandoned = await this.#provider.stop(Math.max(0, deadline.remaining() - 500));
+    if (abandoned > 0)
+      this.#settings.log.warn({ abandoned }, "Handlers were still running when the time to drain was up");
+  }
+
+  async #startHealth(): Promise<void> {
+    const heartbeats = new Heartbeats({
+      link: this.#link,
+      checks: this.health,
+      intervalMs: this.#settings.heartbeatMs,
+      load: () => ({ inFlight: this.#provider.openCalls, zombies: this.#provider.admission.zombies }),
+    });
+    this.#scope.add("health", () => heartbeats.stop());
+    await heartbeats.start();
+  }
+
+  #register(action: RpcAction, handler: AnyHandler): void {
+    this.#provider.register(action, (call, input) =>
+      this.#settings.traced
+        ? withServerSpan(call, () => this.#run(handler, call, input))
+        : this.#run(handler, call, input),
+    );
+  }
+
+  #run(handler: AnyHandler, call: OpenCall, input: unknown): unknown {
+    const context = new CallContext(call, this.#settings.log);
+    const handle = () => handler({ input, context, client: this.#clientFor(call) });
+    if (this.#middleware.length === 0) return handle();
+    const { api, name } = call.action;
+    return withServiceMiddleware(this.#middleware, { api, name, input, context }, handle);
+  }
+
+  #clientFor(origin: CallOrigin | undefined): ServiceClient<P> {
+    return new BoundClient<P>(this.#calling, origin);
+  }
+
+  #reportMissingHandlers(strict: boolean): void {
+    const missing = this.#participant.implements
+      .flatMap((api) => Object.values(api.rpc))
+      .filter((action) => !this.#provider.serves(action));
+    if (missing.length === 0) return;
+    const lines = missing.map(
+      ({ name }) => `  service.handle.rpc.${facadePath(name)}(async ({ input }) => ...)`,
+    );
+    if (strict) throw new TypeError(`Handlers are missing for:\n${lines.join("\n")}`);
+    for (const { name } of missing) {
+      const write = `service.handle.rpc.${facadePath(name)}(async ({ input }) => ...)`;
+      this.#settings.log.warn(
+        { action: name, write },
+        "An owned action has no handler; its callers get UnavailableError",
+      );
+    }
+  }
+}
+
+function facadePath(name: string): string {
+  const { group, leaf } = facadeName(name);
+  return `${group}.${leaf}`;
+}
+
+function natsCheck(link: Link): HealthReport {
+  const { phase } = link.status;
+  if (phase === "connected") return { status: "ok" };
+  if (phase === "closed" || phase === "error")
+    return { status: "failed", summary: "the connection is closed" };
+  return { status: "degraded", summary: `the connection is ${phase}` };
+}
+
+/** What a handler is given to call others with: two getters and the request that they are bound to. */
+class BoundClient<P extends AnyParticipant> implements ServiceClient<P> {
+  readonly #calling: Calling;
+  readonly #origin: CallOrigin | undefined;
+
+  constructor(calling: Calling, origin: CallOrigin | undefined) {
+    this.#calling = calling;
+    this.#origin = origin;
+  }
+
+  get rpc(): RpcCallFacade<P> {
+    return this.#calling.facade(this.#origin) as RpcCallFacade<P>;
+  }
+
+  get request(): ServiceClient<P>["request"] {
+    return this.#calling.request(this.#origin);
+  }
+}

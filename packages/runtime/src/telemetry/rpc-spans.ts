@@ -1,0 +1,60 @@
+import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
+import type { TrellisError } from "@trellis/protocol";
+import type { AsyncResult } from "@trellis/result";
+import type { OpenCall } from "../rpc/open-call.ts";
+import type { CallRequest } from "../rpc/rpc-client.ts";
+import { toSpanContext, traceOfSpan } from "./trace-context.ts";
+
+// Without a registered SDK every span is a no-op that does not record; the wrappers then add nothing but the
+// passing on of the trace that came in.
+
+function tracer(): Tracer {
+  return trace.getTracer("trellis");
+}
+
+/** Wraps one call in `rpc.client.<Name>`. */
+export function withClientSpan(
+  request: CallRequest,
+  call: (request: CallRequest) => AsyncResult<unknown, TrellisError>,
+): AsyncResult<unknown, TrellisError> {
+  const { action, origin } = request;
+  const active = context.active();
+  const inherited = trace.getSpan(active) === undefined ? parentOf(origin?.traceBytes) : undefined;
+  const parent = inherited === undefined ? active : trace.setSpanContext(active, inherited);
+  const span = tracer().startSpan(`rpc.client.${action.name}`, { kind: SpanKind.CLIENT }, parent);
+  if (!span.isRecording()) return call(request);
+  span.setAttributes({ "rpc.system": "trellis", "rpc.service": action.api, "rpc.method": action.name });
+  const result = call({ ...request, trace: traceOfSpan(span) });
+  void result.toPromise().then((settled) => endSpan(span, settled.isErr() ? settled.error : undefined));
+  return result;
+}
+
+/** Runs a handler inside `rpc.server.<Name>`, continuing the caller's trace. */
+export function withServerSpan(call: OpenCall, handle: () => unknown): unknown {
+  const { action } = call;
+  const remote = parentOf(call.traceBytes);
+  const parent = remote === undefined ? context.active() : trace.setSpanContext(context.active(), remote);
+  const span = tracer().startSpan(`rpc.server.${action.name}`, { kind: SpanKind.SERVER }, parent);
+  if (!span.isRecording()) return handle();
+  span.setAttributes({ "rpc.system": "trellis", "rpc.service": action.api, "rpc.method": action.name });
+  call.traceBytes = traceOfSpan(span)?.trace ?? call.traceBytes;
+  return context.with(trace.setSpan(parent, span), async () => {
+    try {
+      const returned = await handle();
+      endSpan(span, undefined);
+      return returned;
+    } catch (thrown) {
+      endSpan(span, thrown instanceof Error ? thrown : new Error("a handler threw"));
+      throw thrown;
+    }
+  });
+}
+
+function parentOf(bytes: Uint8Array | undefined) {
+  return bytes === undefined ? undefined : toSpanContext(bytes);
+}
+
+function endSpan(span: Span, error: Error | undefined): void {
+  if (error !== undefined) span.setStatus({ code: SpanStatusCode.ERROR, message: error.name });
+  span.end();
+}
