@@ -15,6 +15,8 @@ export interface StressOptions {
   readonly concurrency?: number;
   /** Bound for each single start or stop, ms. Default 10 000. */
   readonly timeout?: number;
+  /** How long things may take to disappear after a scenario, ms. Default 1 000. */
+  readonly settle?: number;
 }
 
 /**
@@ -22,13 +24,13 @@ export interface StressOptions {
  * hangs, a `stop` rejects or anything is left behind. A `start` that a `stop` overtook may reject.
  */
 export async function stressStartStop(create: () => Startable, options: StressOptions = {}): Promise<void> {
-  const { rounds = 2, concurrency = 5, timeout = 10_000 } = options;
+  const { rounds = 2, concurrency = 5, timeout = 10_000, settle = 1_000 } = options;
   const watch = await watchLeaks();
   for (let round = 1; round <= rounds; round += 1) {
     for (const [name, scenario] of SCENARIOS) {
       const step: Step = (what, promise) => within(timeout, `${name}: ${what}`, promise);
       await scenario({ create, concurrency, round, step });
-      await watch.expectNoLeaks().catch((error: unknown) => {
+      await watch.expectNoLeaks({ within: settle }).catch((error: unknown) => {
         throw new Error(`${name}: ${error instanceof Error ? error.message : error}`);
       });
     }

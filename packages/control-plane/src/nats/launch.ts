@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { createConnection } from "node:net";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
@@ -7,17 +7,16 @@ import { clearLeftover } from "./leftover.ts";
 import { NatsError } from "./nats-error.ts";
 import { type GuardedServer, spawnGuarded } from "./watchdog.ts";
 
-/** After the death of a parent its server is given this long to be gone before its folder counts as in use. */
-const LEFTOVER_WAIT_MS = 5_000;
-/** Ports that were ours before a restart may be in use for a moment. */
-const PORT_RETRY_MS = 5_000;
-
+/** How much of the log is looked at for the reason of a failed start, in bytes. */
+const LOG_TAIL = 8_192;
 export interface LaunchOptions {
   readonly binary: string;
   readonly dir: string;
   readonly config: ManagedNatsConfig;
   readonly readyTimeoutMs: number;
   readonly graceMs: number;
+  /** How long a port that is in use is tried again, ms: at a restart it may be for a moment. */
+  readonly portRetryMs: number;
   readonly signal: AbortSignal;
 }
 
@@ -31,15 +30,16 @@ export interface Launched {
 /** Writes the configuration, starts the server and waits until it takes connections. Leaves nothing when it fails. */
 export async function launch(options: LaunchOptions): Promise<Launched> {
   const paths = await prepareDir(options);
-  const giveUp = performance.now() + PORT_RETRY_MS;
+  const giveUp = performance.now() + options.portRetryMs;
   for (;;) {
     options.signal.throwIfAborted();
     await rm(paths.portsDir, { recursive: true, force: true });
     await mkdir(paths.portsDir, { mode: 0o700 });
+    const logStart = await sizeOf(paths.logFile);
     const args = ["-c", paths.configFile];
     const server = spawnGuarded({ binary: options.binary, args, graceMs: options.graceMs });
     try {
-      return { server, ...(await whenReady(server, paths, options)) };
+      return { server, ...(await whenReady(server, { ...paths, logStart }, options)) };
     } catch (error) {
       server.end();
       await server.exited;
@@ -65,7 +65,7 @@ async function prepareDir(options: LaunchOptions): Promise<Paths> {
   };
   try {
     await mkdir(dir, { recursive: true, mode: 0o700 });
-    const leftover = await clearLeftover(paths.pidFile, paths.configFile, LEFTOVER_WAIT_MS);
+    const leftover = await clearLeftover(paths.pidFile, paths.configFile);
     if (typeof leftover === "object") throw inUse(dir, leftover.pid);
     const staged = `${paths.configFile}.${process.pid}`;
     await writeFile(staged, renderManagedConfig(config, paths), { mode: 0o600 });
@@ -92,7 +92,11 @@ function inUse(dir: string, pid: number): NatsError {
 
 type Ready = Omit<Launched, "server">;
 
-async function whenReady(server: GuardedServer, paths: Paths, options: LaunchOptions): Promise<Ready> {
+async function whenReady(
+  server: GuardedServer,
+  paths: Paths & { logStart: number },
+  options: LaunchOptions,
+): Promise<Ready> {
   let exit: { readonly code: number | null; readonly stderr: string } | undefined;
   void server.exited.then((value) => {
     exit = value;
@@ -143,8 +147,11 @@ function accepts(port: number): Promise<boolean> {
 }
 
 /** Refused configuration shows on standard error; what fails later stands in the log. */
-async function startFailure(exit: { code: number | null; stderr: string }, paths: Paths): Promise<NatsError> {
-  const log = await tailOf(paths.logFile);
+async function startFailure(
+  exit: { code: number | null; stderr: string },
+  paths: Paths & { logStart: number },
+): Promise<NatsError> {
+  const log = await readFrom(paths.logFile, paths.logStart);
   const fatal = log.split("\n").findLast((line) => line.includes("[FTL]"));
   const refused = exit.stderr.includes(paths.configFile);
   const reason = (refused ? exit.stderr : (fatal?.replace(/^.*\[FTL\]\s*/, "") ?? exit.stderr)).trim();
@@ -155,14 +162,22 @@ async function startFailure(exit: { code: number | null; stderr: string }, paths
   });
 }
 
-async function tailOf(path: string): Promise<string> {
+async function sizeOf(path: string): Promise<number> {
+  return await stat(path).then(
+    ({ size }) => size,
+    () => 0,
+  );
+}
+
+/** What this start has added to the log, the end of it where that is much. */
+async function readFrom(path: string, start: number): Promise<string> {
   const file = await open(path, "r").catch(() => undefined);
   if (file === undefined) return "";
   try {
     const { size } = await file.stat();
-    const length = Math.min(size, 8_192);
-    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-    return buffer.toString("utf8");
+    const from = Math.max(size < start ? 0 : start, size - LOG_TAIL);
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(size - from), 0, size - from, from);
+    return buffer.toString("utf8", 0, bytesRead);
   } finally {
     await file.close();
   }

@@ -1,9 +1,12 @@
 import { execFile } from "node:child_process";
 import { readFile } from "node:fs/promises";
 import { setTimeout as delay } from "node:timers/promises";
-import { WATCHDOG_NAME } from "./watchdog.ts";
+import { watchdogOwner } from "./watchdog.ts";
 
 export type Leftover = "none" | "ended" | { readonly pid: number };
+
+/** A server whose owner has died is about to end; one whose owner lives may be in the middle of its stop. */
+const WAIT_MS = { dead: 8_000, alive: 2_000 } as const;
 
 /**
  * Deals with a server that an earlier process left in this folder. One that is just shutting down (its parent was
@@ -11,13 +14,15 @@ export type Leftover = "none" | "ended" | { readonly pid: number };
  * reported. The process id in the file proves nothing: only a process that was started with our configuration
  * counts.
  */
-export async function clearLeftover(pidFile: string, configFile: string, waitMs: number): Promise<Leftover> {
+export async function clearLeftover(pidFile: string, configFile: string): Promise<Leftover> {
   const pid = Number((await readFile(pidFile, "utf8").catch(() => "")).trim());
   if (!Number.isSafeInteger(pid) || pid <= 1 || !(await runsConfig(pid, configFile))) return "none";
   const parent = await describe((await describe(pid))?.parent ?? 0);
-  if (parent?.command.includes(WATCHDOG_NAME) !== true) signal(pid, "SIGTERM");
-  for (let waited = 0; waited < waitMs; waited += 50) {
-    await delay(50);
+  const owner = watchdogOwner(parent?.command ?? "");
+  if (owner === undefined) signal(pid, "SIGTERM");
+  const waitMs = owner !== undefined && (await describe(owner)) !== undefined ? WAIT_MS.alive : WAIT_MS.dead;
+  for (let waited = 0; waited < waitMs; waited += 25) {
+    await delay(25);
     if (!(await runsConfig(pid, configFile))) return "ended";
   }
   return { pid };

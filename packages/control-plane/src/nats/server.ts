@@ -28,6 +28,9 @@ export interface NatsClosed {
   readonly code: number | null;
 }
 
+/** At a restart the ports are ours, but the system may still hold them for a moment. */
+const PORT_RETRY_MS = 5_000;
+
 type State =
   | { readonly kind: "running"; readonly launched: Launched }
   /** Taken down by `halt`; `restart` brings it up again. */
@@ -62,6 +65,7 @@ export class ManagedNats implements AsyncDisposable {
     this.#options = {
       ...options,
       config: { ...options.config, port, websocketPort },
+      portRetryMs: PORT_RETRY_MS,
       signal: stopping.signal,
     };
     this.#stopping = stopping;
@@ -78,7 +82,7 @@ export class ManagedNats implements AsyncDisposable {
     const stopping = new AbortController();
     const signal = options.signal ?? stopping.signal;
     const dir = resolve(options.dir);
-    const resolved: LaunchOptions = { binary, dir, config, graceMs, readyTimeoutMs, signal };
+    const resolved: LaunchOptions = { binary, dir, config, graceMs, readyTimeoutMs, portRetryMs: 0, signal };
     const launched = await launch(resolved);
     return new ManagedNats(resolved, launched, stopping);
   }

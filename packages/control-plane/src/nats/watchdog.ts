@@ -37,8 +37,14 @@ exit "$code"
 /** What the watchdog is given beyond the grace time before its whole session is killed. */
 const FORCE_AFTER_MS = 1_000;
 
-/** How the watchdog is called in a list of processes. */
-export const WATCHDOG_NAME = "trellis-nats-watchdog";
+/** How the watchdog is called in a list of processes; the id of the process that owns it follows. */
+const NAME = "trellis-nats-watchdog:";
+
+/** The owner of the watchdog with this command line; undefined when it is not a watchdog's. */
+export function watchdogOwner(command: string): number | undefined {
+  const match = new RegExp(`${NAME}(\\d+)`).exec(command);
+  return match === null ? undefined : Number(match[1]);
+}
 
 /** What the server may leave on standard error before it opens its log, in characters. */
 const ERROR_TAIL = 8_192;
@@ -70,7 +76,7 @@ export interface GuardOptions {
 /** Starts a server that cannot outlive this process. It is in a session of its own: Ctrl-C does not reach it. */
 export function spawnGuarded(options: GuardOptions): GuardedServer {
   const grace = Math.max(1, Math.ceil(options.graceMs / 50));
-  const args = ["-c", WATCHDOG, WATCHDOG_NAME, String(grace), options.binary, ...options.args];
+  const args = ["-c", WATCHDOG, `${NAME}${process.pid}`, String(grace), options.binary, ...options.args];
   const child = spawn("/bin/sh", args, { stdio: ["pipe", "ignore", "pipe"], detached: true });
   // The pipe breaks when the watchdog goes first; that is told by `exited`.
   child.stdin.on("error", () => undefined);
