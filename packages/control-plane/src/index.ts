@@ -1,1 +1,5 @@
-export {};
+export type { ControlPlaneConfig, ExternalBroker, ManagedBroker } from "./config/config.ts";
+export type { Log } from "./config/log.ts";
+export { type ControlPlane, type ControlPlaneEnd, startControlPlane } from "./control-plane.ts";
+export { coreApi } from "./core/api.ts";
+export type { CoreHandlers } from "./core/handlers.ts";

@@ -39,7 +39,7 @@ import {
   saveContent,
 } from "../storage/authorizations.ts";
 import { type ConnectionRow, findConnection, saveConnection } from "../storage/connections.ts";
-import { chosenBindings, type DeploymentRow, findDeployment } from "../storage/deployments.ts";
+import { chosenBindings, findDeployment } from "../storage/deployments.ts";
 import { latestRevocation } from "../storage/revocations.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Admitted } from "./admission.ts";
@@ -257,16 +257,16 @@ function connectionRow({ admitted, continuity, request, now }: Draft, digest: st
 
 async function signBindings(deps: IssueDeps, { admitted, bindings, now }: Draft): Promise<Signed[]> {
   const signed: Signed[] = [];
-  const providers = new Map<string, DeploymentRow>();
-  for (const { use, provider } of bindings.bound) {
-    const row = providers.get(provider) ?? (await findDeployment(deps.storage.queries, provider));
+  // An API can be used twice under two names; it is bound once.
+  const apis = new Map(bindings.bound.map(({ use, provider }) => [use.api, provider]));
+  const consumer = admitted.deployment.id;
+  for (const [api, provider] of apis) {
+    const row = await findDeployment(deps.storage.queries, provider);
     if (row === undefined) continue;
-    providers.set(provider, row);
-    const consumer = admitted.deployment.id;
     signed.push(
       deps.statements.binding({
         consumer,
-        api: use.api,
+        api,
         provider: row,
         issuedAt: now,
         expiresAt: now + deps.lifeMs,

@@ -36,6 +36,11 @@ export class NoticePublisher {
     this.#grants.add(digest);
   }
 
+  /** The stream was lost: what was written has to be written again. */
+  forgetGrants(): void {
+    this.#grants.clear();
+  }
+
   /** Publishes a signed notice; `id` is what it is about. Connection ends are soon of no interest. */
   async notice(kind: NoticeKind, id: string, signed: Signed): Promise<void> {
     const life = kind === "connection-end" ? endLifeMs : undefined;

@@ -1,0 +1,189 @@
+import { join } from "node:path";
+import { portablePort, rootFingerprint, type Transports } from "@trellis/protocol";
+import { tokenOwner } from "./bootstrap/dev-gate.ts";
+import { loopbackOrigins } from "./bootstrap/origins.ts";
+import { CalloutResponder } from "./callout/responder.ts";
+import { type ControlPlaneConfig, type ResolvedControlPlaneConfig, resolveConfig } from "./config/config.ts";
+import { type CoreHandlers, coreHandlers } from "./core/handlers.ts";
+import { httpApp } from "./http/app.ts";
+import { listen, peerAddress } from "./http/server.ts";
+import { loadKeyFile } from "./identity/key-file.ts";
+import { KeyRing } from "./identity/key-ring.ts";
+import { CloseOrder } from "./lifecycle/close-order.ts";
+import { type Broker, openBroker } from "./links/broker.ts";
+import { type Links, openLinks } from "./links/links.ts";
+import type { ManagedNats } from "./nats/server.ts";
+import { buildPlane, type Plane } from "./plane.ts";
+import { claimMeta } from "./storage/meta.ts";
+import { Storage } from "./storage/storage.ts";
+
+/** Why a control plane ended. */
+export type ControlPlaneEnd = "stopped" | "broker_exited";
+
+/** A running control plane. */
+export interface ControlPlane extends AsyncDisposable {
+  /** Where clients bootstrap. */
+  readonly url: string;
+  /** What clients pin (`TRELLIS_ROOT`). */
+  readonly rootFingerprint: string;
+  /** Dev mode only: whoever holds it may install and connect anything. */
+  readonly devToken: string | undefined;
+  readonly transports: Transports;
+  /** The broker's process, when it is ours. */
+  readonly nats: ManagedNats | undefined;
+  /** The platform's own API, in process. */
+  readonly core: CoreHandlers;
+  /** Parts for those that build the platform's services on top; not for applications. */
+  readonly plane: Plane;
+  readonly closed: Promise<ControlPlaneEnd>;
+  /** Ends everything that was started, the managed broker included. Idempotent. */
+  stop(): Promise<void>;
+}
+
+/**
+ * Starts a control plane: keys, storage and broker, links into the four accounts, streams, callout, connections,
+ * HTTP, in this order; it stops in the reverse one. A start that fails leaves nothing open.
+ */
+export async function startControlPlane(config: ControlPlaneConfig): Promise<ControlPlane> {
+  const resolved = resolveConfig(config);
+  const order = new CloseOrder();
+  try {
+    return await withTimeout(resolved, start(resolved, order));
+  } catch (error) {
+    await order.closeAll();
+    throw error;
+  }
+}
+
+async function start(config: ResolvedControlPlaneConfig, order: CloseOrder): Promise<ControlPlane> {
+  const { clock, log } = config;
+  const port = portablePort;
+  const keys = new KeyRing(port, loadKeyFile(join(config.dataDir, "keys.json"), clock.now()));
+  const [storage, broker] = await openBoth(config, keys, order);
+  const links = await openLinks(broker.servers, keys);
+  order.add("links", () => links.close());
+  const owner = config.devToken === undefined ? null : tokenOwner(config.devToken);
+  const http = { port: config.port };
+  const plane = buildPlane({
+    config,
+    port,
+    keys,
+    storage,
+    links,
+    broker,
+    owner,
+    origins: () => config.origins ?? loopbackOrigins(http.port),
+  });
+  await plane.streams.ensure();
+  const callout = new CalloutResponder({
+    nats: links.callout,
+    storage,
+    keys: keys.callout,
+    now: clock.now,
+    log,
+  });
+  order.add("callout", callout.start());
+  await links.callout.flush();
+  await plane.tracker.start();
+  order.add("connections", () => plane.tracker.stop());
+  order.add("upkeep", plane.startUpkeep());
+  const app = httpApp({
+    clock,
+    bootstrap: plane.bootstrap,
+    dev: config.mode === "dev",
+    issuers: () => plane.statements.issuers(),
+    transports: () => broker.transports,
+    notReady: () => links.down(),
+    failuresPerMinute: config.failuresPerMinute,
+    addressOf: peerAddress,
+  });
+  const listener = await listen(app, config.host, config.port);
+  http.port = listener.port;
+  order.add("http", () => listener.stop());
+  return running({ config, order, keys, broker, plane, links, owner, httpPort: listener.port });
+}
+
+/** Storage and broker know nothing of each other: they open side by side, and both are closed when one fails. */
+async function openBoth(
+  config: ResolvedControlPlaneConfig,
+  keys: KeyRing,
+  order: CloseOrder,
+): Promise<[Storage, Broker]> {
+  const storage = Storage.open(join(config.dataDir, "trellis.db"));
+  const broker = openBroker(config.nats, config.dataDir, keys.brokerKeys);
+  const settled = await Promise.allSettled([storage, broker]);
+  if (settled[0].status === "fulfilled") order.add("storage", () => storage.then((opened) => opened.close()));
+  if (settled[1].status === "fulfilled")
+    order.add("broker", () => broker.then((opened) => opened.managed?.stop()));
+  const opened: [Storage, Broker] = [await storage, await broker];
+  await claimMode(opened[0], config.mode);
+  return opened;
+}
+
+/** What dev mode installed without asking anybody is not to be served to others. */
+async function claimMode(storage: Storage, mode: string): Promise<void> {
+  const held = await claimMeta(storage.queries, "mode", mode);
+  if (held === mode) return;
+  throw new Error(
+    `This data folder belongs to a control plane in ${held} mode; use another one for ${mode} mode.`,
+  );
+}
+
+function running(parts: {
+  config: ResolvedControlPlaneConfig;
+  order: CloseOrder;
+  keys: KeyRing;
+  broker: Broker;
+  plane: Plane;
+  links: Links;
+  owner: string | null;
+  httpPort: number;
+}): ControlPlane {
+  const { config, order, keys, broker, plane, owner } = parts;
+  let settle: (end: ControlPlaneEnd) => void = () => undefined;
+  const closed = new Promise<ControlPlaneEnd>((resolve) => {
+    settle = resolve;
+  });
+  let stopping: Promise<void> | undefined;
+  const stop = (end: ControlPlaneEnd): Promise<void> => {
+    stopping ??= order.closeAll().then((failures) => {
+      for (const { name, error } of failures) {
+        config.log.warn(
+          { code: "trellis.control_plane.close_failed", part: name, error },
+          "A part did not close.",
+        );
+      }
+      settle(end);
+    });
+    return stopping;
+  };
+  void broker.managed?.closed.then(({ reason }) => {
+    if (reason !== "exited") return;
+    config.log.error(
+      { code: "trellis.control_plane.broker_exited" },
+      "The managed nats-server ended by itself.",
+    );
+    void stop("broker_exited");
+  });
+  return {
+    url: config.origins?.[0] ?? `http://${config.host === "::1" ? "[::1]" : config.host}:${parts.httpPort}`,
+    rootFingerprint: rootFingerprint(plane.port, keys.root.publicKey),
+    devToken: config.devToken,
+    transports: broker.transports,
+    nats: broker.managed,
+    core: coreHandlers(plane, owner),
+    plane,
+    closed,
+    stop: () => stop("stopped"),
+    [Symbol.asyncDispose]: () => stop("stopped"),
+  };
+}
+
+function withTimeout<T>(config: ResolvedControlPlaneConfig, work: Promise<T>): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const late = () =>
+      reject(new Error(`The control plane did not start within ${config.startTimeoutMs} ms.`));
+    const timer = config.timers.set(late, config.startTimeoutMs);
+    work.then(resolve, reject).finally(() => timer.clear());
+  });
+}

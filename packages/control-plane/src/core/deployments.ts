@@ -1,0 +1,63 @@
+import { err, ok } from "@trellis/result";
+import { findDeployment, listDeployments, setDeploymentDisabled } from "../storage/deployments.ts";
+import { findParticipant } from "../storage/participants.ts";
+import { NameRefused, NotKnown } from "./api.ts";
+import type { CoreDeps } from "./handlers.ts";
+import { nextCursor, readPage } from "./page.ts";
+import { deploymentView } from "./views.ts";
+
+/** Participants as they are deployed. */
+export function deploymentHandlers({ plane, actor }: CoreDeps) {
+  const { storage, installer, revoker } = plane;
+  const { queries } = storage;
+  const unknown = (id: string) => err(new NotKnown({ data: { kind: "deployment", id } }));
+  return {
+    "Core.Deployments.List": async (input: { limit?: number; cursor?: string }) => {
+      const page = readPage("deployments", input);
+      if (page.isErr()) return err(page.error);
+      const { rows, next } = await listDeployments(queries, page.value);
+      return ok({ deployments: rows.map(deploymentView), ...nextCursor("deployments", next) });
+    },
+
+    "Core.Deployments.Get": async (input: { id: string }) => {
+      const row = await findDeployment(queries, input.id);
+      return row === undefined ? unknown(input.id) : ok({ deployment: deploymentView(row) });
+    },
+
+    "Core.Deployments.Create": async (input: { participant: string; name?: string }) => {
+      const participant = await findParticipant(queries, input.participant);
+      if (participant === undefined) {
+        return err(new NotKnown({ data: { kind: "participant", id: input.participant } }));
+      }
+      const name = input.name ?? participant.id;
+      const created = await installer.deploy(participant, name, actor);
+      if (created.isErr()) return err(new NameRefused({ data: { name, problem: created.error } }));
+      return ok({ deployment: deploymentView(created.value) });
+    },
+
+    /** Ends every connection of the deployment; callers learn that its route is void. */
+    "Core.Deployments.Disable": async (input: { id: string; reason?: string }) => {
+      const { id, reason = "disabled" } = input;
+      const row = await findDeployment(queries, id);
+      if (row === undefined) return unknown(id);
+      if (row.disabled === 1) return ok({ deployment: deploymentView(row) });
+      const audit = revoker.audit(actor.name, "deployment.disable", id, { reason });
+      const revoked = await storage.mutate(audit, async (tx) => {
+        await setDeploymentDisabled(tx, id, true);
+        return revoker.record(tx, { kind: "deployment", id }, reason);
+      });
+      await revoker.enforce(revoked);
+      return ok({ deployment: deploymentView({ ...row, ...revoked.rolled }) });
+    },
+
+    "Core.Deployments.Enable": async (input: { id: string }) => {
+      const row = await findDeployment(queries, input.id);
+      if (row === undefined) return unknown(input.id);
+      if (row.disabled === 0) return ok({ deployment: deploymentView(row) });
+      const audit = revoker.audit(actor.name, "deployment.enable", input.id);
+      await storage.mutate(audit, (tx) => setDeploymentDisabled(tx, input.id, false));
+      await installer.announce(row);
+      return ok({ deployment: deploymentView({ ...row, disabled: 0 }) });
+    },
+  };
+}

@@ -1,0 +1,177 @@
+import { newId, type Port } from "@trellis/protocol";
+import { Catalog } from "./authority/catalog.ts";
+import { Installer } from "./authority/installer.ts";
+import { Revoker } from "./authority/revoker.ts";
+import { Statements } from "./authority/statements.ts";
+import type { BootstrapDeps } from "./bootstrap/bootstrap.ts";
+import { DevProvisioning } from "./bootstrap/dev-provisioning.ts";
+import { RequestIds } from "./bootstrap/request-ids.ts";
+import type { ResolvedControlPlaneConfig } from "./config/config.ts";
+import { BrokerMonitor } from "./connections/broker-monitor.ts";
+import { Sweeper } from "./connections/sweeper.ts";
+import { ConnectionTracker } from "./connections/tracker.ts";
+import type { KeyRing } from "./identity/key-ring.ts";
+import type { Timer } from "./lifecycle/clock.ts";
+import type { Broker } from "./links/broker.ts";
+import type { Links } from "./links/links.ts";
+import { NoticeStreams } from "./notices/reseed.ts";
+import { findConnection } from "./storage/connections.ts";
+import type { Storage } from "./storage/storage.ts";
+
+export interface PlaneInput {
+  config: ResolvedControlPlaneConfig;
+  port: Port;
+  keys: KeyRing;
+  storage: Storage;
+  links: Links;
+  broker: Broker;
+  /** Hash of the dev token, in dev mode. */
+  owner: string | null;
+  origins(): readonly string[];
+}
+
+/** The parts of a control plane, wired to each other. */
+export interface Plane {
+  readonly port: Port;
+  readonly config: ResolvedControlPlaneConfig;
+  readonly keys: KeyRing;
+  readonly storage: Storage;
+  readonly links: Links;
+  readonly catalog: Catalog;
+  readonly statements: Statements;
+  readonly streams: NoticeStreams;
+  readonly installer: Installer;
+  readonly revoker: Revoker;
+  readonly tracker: ConnectionTracker;
+  readonly bootstrap: BootstrapDeps;
+  /** Starts the timers; returns how to end them. */
+  startUpkeep(): () => Promise<void>;
+}
+
+/** Wires the parts. Nothing is started here. */
+export function buildPlane(input: PlaneInput): Plane {
+  const { config, port, keys, storage, links, broker, owner } = input;
+  const { clock, timers, log, lifeMs } = config;
+  const catalog = new Catalog();
+  const statements = new Statements({ port, keys, clock });
+  const streams = new NoticeStreams({
+    nats: links.ctl,
+    storage,
+    statements,
+    clock,
+    replicas: broker.replicas,
+  });
+  const notices = streams.publisher;
+  const tracker = new ConnectionTracker({
+    storage,
+    monitor: new BrokerMonitor(links.sys),
+    clock,
+    timers,
+    log,
+    announceEnd: async (connection, reason) => {
+      const row = await findConnection(storage.queries, connection);
+      if (row === undefined) return;
+      const { deploymentId: deployment, instanceId: instance } = row;
+      const end = { connection, deployment, instance, at: clock.now(), reason };
+      await notices.notice("connection-end", connection, statements.connectionEnd(end));
+    },
+  });
+  const revoker = new Revoker({ port, clock, storage, statements, notices, kicker: tracker });
+  const installer = new Installer({ port, clock, storage, statements, notices });
+  const dev =
+    owner === null ? undefined : new DevProvisioning({ storage, installer, owner, say: config.say });
+  const bootstrap: BootstrapDeps = {
+    authenticate: {
+      port,
+      requestIds: new RequestIds(),
+      origins: input.origins,
+      startedAt: clock.now(),
+      devToken: config.devToken,
+    },
+    admission: { storage, catalog, dev },
+    issue: {
+      port,
+      clock,
+      keys,
+      storage,
+      catalog,
+      statements,
+      notices,
+      kicker: tracker,
+      lifeMs,
+      transports: () => broker.transports,
+      maxPayload: () => links.app.info?.max_payload,
+    },
+    log,
+  };
+  const sweeper = new Sweeper({
+    storage,
+    tracker,
+    clock,
+    keepMs: config.keepMs,
+    ephemeralKeepMs: config.ephemeralKeepMs,
+    audit: (action, subject) => ({
+      id: newId(port, clock.now()),
+      at: clock.now(),
+      actor: "platform",
+      action,
+      subject,
+    }),
+  });
+  return {
+    port,
+    config,
+    keys,
+    storage,
+    links,
+    catalog,
+    statements,
+    streams,
+    installer,
+    revoker,
+    tracker,
+    bootstrap,
+    startUpkeep: () => startUpkeep({ config, links, streams, tracker, sweeper }),
+  };
+}
+
+/** Sweeps at intervals, and takes stock anew whenever a link was lost: what happened meanwhile was not seen. */
+function startUpkeep(parts: {
+  config: ResolvedControlPlaneConfig;
+  links: Links;
+  streams: NoticeStreams;
+  tracker: ConnectionTracker;
+  sweeper: Sweeper;
+}): () => Promise<void> {
+  const { config, links, streams, tracker, sweeper } = parts;
+  let stopped = false;
+  let timer: Timer | undefined;
+  let sweeping: Promise<void> = Promise.resolve();
+  const attempt = async (step: string, work: () => Promise<void>): Promise<void> => {
+    try {
+      if (!stopped) await work();
+    } catch (error) {
+      if (!stopped)
+        config.log.warn({ code: `trellis.control_plane.${step}_failed`, error }, "Will be tried again.");
+    }
+  };
+  const next = (delayMs: number) => {
+    timer = config.timers.set(
+      () => {
+        sweeping = attempt("sweep", () => sweeper.sweep()).then(() => {
+          if (!stopped) next(config.sweepMs);
+        });
+      },
+      delayMs,
+      { background: true },
+    );
+  };
+  links.onReconnect("sys", () => void attempt("reconcile", () => tracker.reconcile()));
+  links.onReconnect("ctl", () => void attempt("streams", () => streams.ensure()));
+  next(0);
+  return async () => {
+    stopped = true;
+    timer?.clear();
+    await sweeping;
+  };
+}
