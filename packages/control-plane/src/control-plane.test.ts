@@ -10,6 +10,7 @@ import {
   authorizationGetSubject,
   type BootstrapAnswer,
   type Denial,
+  type HttpProofClaims,
   httpProof,
   inboxPrefix,
   noticeGetSubject,
@@ -108,7 +109,7 @@ async function post(
       issuedAt,
     }),
   );
-  const claims = {
+  const claims: HttpProofClaims = {
     purpose,
     method: "POST",
     path,

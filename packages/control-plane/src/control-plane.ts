@@ -4,7 +4,8 @@ import { tokenOwner } from "./bootstrap/dev-gate.ts";
 import { loopbackOrigins } from "./bootstrap/origins.ts";
 import { CalloutResponder } from "./callout/responder.ts";
 import { type ControlPlaneConfig, type ResolvedControlPlaneConfig, resolveConfig } from "./config/config.ts";
-import { type CoreHandlers, coreHandlers } from "./core/handlers.ts";
+import type { CoreHandlers } from "./core/api.ts";
+import { coreHandlers } from "./core/handlers.ts";
 import { httpApp } from "./http/app.ts";
 import { listen, peerAddress } from "./http/server.ts";
 import { loadKeyFile } from "./identity/key-file.ts";
@@ -79,7 +80,7 @@ async function start(config: ResolvedControlPlaneConfig, order: CloseOrder): Pro
     nats: links.callout,
     storage,
     keys: keys.callout,
-    now: clock.now,
+    now: () => clock.now(),
     log,
   });
   order.add("callout", callout.start());

@@ -1,5 +1,4 @@
 export type { ControlPlaneConfig, ExternalBroker, ManagedBroker } from "./config/config.ts";
 export type { Log } from "./config/log.ts";
 export { type ControlPlane, type ControlPlaneEnd, startControlPlane } from "./control-plane.ts";
-export { coreApi } from "./core/api.ts";
-export type { CoreHandlers } from "./core/handlers.ts";
+export { type CoreHandlers, coreApi } from "./core/api.ts";

@@ -84,7 +84,7 @@ export function buildPlane(input: PlaneInput): Plane {
     authenticate: {
       port,
       requestIds: new RequestIds(),
-      origins: input.origins,
+      origins: () => input.origins(),
       startedAt: clock.now(),
       devToken: config.devToken,
     },

@@ -1,4 +1,13 @@
-import { defineApi, defineError, reserved, rpc } from "@trellis/contract";
+import {
+  defineApi,
+  defineError,
+  type InputOf,
+  type OutputOf,
+  type RpcAction,
+  reserved,
+  rpc,
+} from "@trellis/contract";
+import type { Result } from "@trellis/result";
 import { Type } from "typebox";
 
 const Id = Type.String({ minLength: 1, maxLength: 256 });
@@ -194,3 +203,19 @@ export const coreApi = defineApi(
   },
   reserved,
 );
+
+type CoreActions = (typeof coreApi)["rpc"];
+
+type HandlerOf<A> =
+  A extends RpcAction<infer I, infer O, infer E>
+    ? (input: OutputOf<I>) => Promise<Result<InputOf<O>, InstanceType<E>>>
+    : never;
+
+/** Every action of {@link coreApi} as a plain function of its input. */
+export type CoreHandlers = { readonly [Name in keyof CoreActions]: HandlerOf<CoreActions[Name]> };
+
+/** The handlers of one noun. */
+export type CoreHandlersOf<Noun extends string> = Pick<
+  CoreHandlers,
+  Extract<keyof CoreHandlers, `Core.${Noun}.${string}`>
+>;

@@ -1,17 +1,17 @@
 import { err, ok } from "@trellis/result";
 import { findConnection, listConnections } from "../storage/connections.ts";
-import { NotKnown } from "./api.ts";
+import { type CoreHandlersOf, NotKnown } from "./api.ts";
 import type { CoreDeps } from "./handlers.ts";
 import { nextCursor, readPage } from "./page.ts";
 import { connectionView } from "./views.ts";
 
 /** Live sessions. */
-export function connectionHandlers({ plane, actor }: CoreDeps) {
+export function connectionHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"Connections"> {
   const { storage, tracker, revoker } = plane;
   const { queries } = storage;
   const unknown = (id: string) => err(new NotKnown({ data: { kind: "connection", id } }));
   return {
-    "Core.Connections.List": async (input: { limit?: number; cursor?: string; deployment?: string }) => {
+    "Core.Connections.List": async (input) => {
       const page = readPage("connections", input);
       if (page.isErr()) return err(page.error);
       await tracker.flush();
@@ -19,13 +19,13 @@ export function connectionHandlers({ plane, actor }: CoreDeps) {
       return ok({ connections: rows.map(connectionView), ...nextCursor("connections", next) });
     },
 
-    "Core.Connections.Get": async (input: { id: string }) => {
+    "Core.Connections.Get": async (input) => {
       await tracker.flush();
       const row = await findConnection(queries, input.id);
       return row === undefined ? unknown(input.id) : ok({ connection: connectionView(row) });
     },
 
-    "Core.Connections.Kick": async (input: { id: string; revoke?: boolean; reason?: string }) => {
+    "Core.Connections.Kick": async (input) => {
       const row = await findConnection(queries, input.id);
       if (row === undefined) return unknown(input.id);
       const kicked = tracker.socketOf(input.id) !== undefined;

@@ -1,30 +1,30 @@
 import { err, ok } from "@trellis/result";
 import { findDeployment, listDeployments, setDeploymentDisabled } from "../storage/deployments.ts";
 import { findParticipant } from "../storage/participants.ts";
-import { NameRefused, NotKnown } from "./api.ts";
+import { type CoreHandlersOf, NameRefused, NotKnown } from "./api.ts";
 import type { CoreDeps } from "./handlers.ts";
 import { nextCursor, readPage } from "./page.ts";
 import { deploymentView } from "./views.ts";
 
 /** Participants as they are deployed. */
-export function deploymentHandlers({ plane, actor }: CoreDeps) {
+export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"Deployments"> {
   const { storage, installer, revoker } = plane;
   const { queries } = storage;
   const unknown = (id: string) => err(new NotKnown({ data: { kind: "deployment", id } }));
   return {
-    "Core.Deployments.List": async (input: { limit?: number; cursor?: string }) => {
+    "Core.Deployments.List": async (input) => {
       const page = readPage("deployments", input);
       if (page.isErr()) return err(page.error);
       const { rows, next } = await listDeployments(queries, page.value);
       return ok({ deployments: rows.map(deploymentView), ...nextCursor("deployments", next) });
     },
 
-    "Core.Deployments.Get": async (input: { id: string }) => {
+    "Core.Deployments.Get": async (input) => {
       const row = await findDeployment(queries, input.id);
       return row === undefined ? unknown(input.id) : ok({ deployment: deploymentView(row) });
     },
 
-    "Core.Deployments.Create": async (input: { participant: string; name?: string }) => {
+    "Core.Deployments.Create": async (input) => {
       const participant = await findParticipant(queries, input.participant);
       if (participant === undefined) {
         return err(new NotKnown({ data: { kind: "participant", id: input.participant } }));
@@ -36,7 +36,7 @@ export function deploymentHandlers({ plane, actor }: CoreDeps) {
     },
 
     /** Ends every connection of the deployment; callers learn that its route is void. */
-    "Core.Deployments.Disable": async (input: { id: string; reason?: string }) => {
+    "Core.Deployments.Disable": async (input) => {
       const { id, reason = "disabled" } = input;
       const row = await findDeployment(queries, id);
       if (row === undefined) return unknown(id);
@@ -50,7 +50,7 @@ export function deploymentHandlers({ plane, actor }: CoreDeps) {
       return ok({ deployment: deploymentView({ ...row, ...revoked.rolled }) });
     },
 
-    "Core.Deployments.Enable": async (input: { id: string }) => {
+    "Core.Deployments.Enable": async (input) => {
       const row = await findDeployment(queries, input.id);
       if (row === undefined) return unknown(input.id);
       if (row.disabled === 0) return ok({ deployment: deploymentView(row) });

@@ -1,4 +1,5 @@
 import type { Plane } from "../plane.ts";
+import type { CoreHandlers } from "./api.ts";
 import { connectionHandlers } from "./connections.ts";
 import { deploymentHandlers } from "./deployments.ts";
 import { instanceHandlers } from "./instances.ts";
@@ -10,8 +11,8 @@ export interface CoreDeps {
   actor: { name: string; owner: string | null };
 }
 
-/** Every action of `trellis.core@v1` as a plain function of its input. */
-export function coreHandlers(plane: Plane, owner: string | null) {
+/** The handlers of the platform's own API over one control plane. */
+export function coreHandlers(plane: Plane, owner: string | null): CoreHandlers {
   const deps: CoreDeps = { plane, actor: { name: "administrator", owner } };
   return {
     ...participantHandlers(deps),
@@ -20,5 +21,3 @@ export function coreHandlers(plane: Plane, owner: string | null) {
     ...connectionHandlers(deps),
   };
 }
-
-export type CoreHandlers = ReturnType<typeof coreHandlers>;

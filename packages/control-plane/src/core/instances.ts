@@ -2,35 +2,31 @@ import { fromBase64Url, toBase64Url } from "@trellis/protocol";
 import { err, ok } from "@trellis/result";
 import { findDeployment } from "../storage/deployments.ts";
 import { findInstance, listInstances, setInstanceDisabled } from "../storage/instances.ts";
-import { IdentityRefused, NotKnown } from "./api.ts";
+import { type CoreHandlersOf, IdentityRefused, NotKnown } from "./api.ts";
 import type { CoreDeps } from "./handlers.ts";
 import { nextCursor, readPage } from "./page.ts";
 import { instanceView } from "./views.ts";
 
 /** Provisioned identities. */
-export function instanceHandlers({ plane, actor }: CoreDeps) {
+export function instanceHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"Instances"> {
   const { port, storage, installer, revoker } = plane;
   const { queries } = storage;
   const unknown = (kind: string, id: string) => err(new NotKnown({ data: { kind, id } }));
   return {
-    "Core.Instances.List": async (input: { limit?: number; cursor?: string; deployment?: string }) => {
+    "Core.Instances.List": async (input) => {
       const page = readPage("instances", input);
       if (page.isErr()) return err(page.error);
       const { rows, next } = await listInstances(queries, page.value, input.deployment);
       return ok({ instances: rows.map(instanceView), ...nextCursor("instances", next) });
     },
 
-    "Core.Instances.Get": async (input: { id: string }) => {
+    "Core.Instances.Get": async (input) => {
       const row = await findInstance(queries, input.id);
       return row === undefined ? unknown("instance", input.id) : ok({ instance: instanceView(row) });
     },
 
     /** The seed, when one is made, is nowhere but in this answer. */
-    "Core.Instances.Provision": async (input: {
-      deployment: string;
-      name?: string;
-      identityKey?: string;
-    }) => {
+    "Core.Instances.Provision": async (input) => {
       const deployment = await findDeployment(queries, input.deployment);
       if (deployment === undefined) return unknown("deployment", input.deployment);
       const made = input.identityKey === undefined ? port.ed25519.keyPair() : undefined;
@@ -48,7 +44,7 @@ export function instanceHandlers({ plane, actor }: CoreDeps) {
     },
 
     /** Ends its connections, and rolls the deployment's route at once: the instance knew the key. */
-    "Core.Instances.Disable": async (input: { id: string; reason?: string }) => {
+    "Core.Instances.Disable": async (input) => {
       const { id, reason = "disabled" } = input;
       const row = await findInstance(queries, id);
       if (row === undefined) return unknown("instance", id);
@@ -62,7 +58,7 @@ export function instanceHandlers({ plane, actor }: CoreDeps) {
       return ok({ instance: instanceView({ ...row, disabled: 1 }) });
     },
 
-    "Core.Instances.Enable": async (input: { id: string }) => {
+    "Core.Instances.Enable": async (input) => {
       const row = await findInstance(queries, input.id);
       if (row === undefined) return unknown("instance", input.id);
       if (row.disabled === 0) return ok({ instance: instanceView(row) });
