@@ -128,6 +128,8 @@ describe("what APP sees of CTL", () => {
     for await (const request of subscription) {
       expect(header(request, "Nats-Server-Xkey")).toMatch(/^X/);
       expect(request.string()).toMatch(/^xkv1/);
+      // Not an answer: refused at once. Without one the server would wait, at its stop too.
+      request.respond("no");
     }
     expect(await stranger).toBe("refused");
     await callout.close();

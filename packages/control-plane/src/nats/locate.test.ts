@@ -19,7 +19,7 @@ let etcApt: string;
 beforeEach(async () => {
   dir = await mkdtemp(join(tmpdir(), "trellis locate "));
   etcApt = join(dir, "apt");
-  // Port 9 (discard) on loopback: nothing answers there.
+  // Port 9 is one that fetch never connects to.
   env = {
     PATH: join(dir, "bin"),
     HOME: join(dir, "home"),
@@ -96,7 +96,7 @@ describe("findNatsServer", () => {
     for (const part of [
       "2.12.0 or newer",
       "2.9.10",
-      "ECONNREFUSED",
+      "cannot be reached",
       "package manager",
       "release archive",
       "container",
@@ -146,7 +146,7 @@ describe("release archive", () => {
   });
 
   test("a wrong check sum, a missing one, a broken archive: refused, nothing stays", async () => {
-    sums = sums.replaceAll(/[1-9a-f]/g, "0");
+    sums = `${"0".repeat(64)}  ${name}\n`;
     expect((await failure({ env, etcApt })).message).toContain("as listed");
     sums = "";
     expect((await failure({ env, etcApt })).message).toContain("lists no SHA-256");

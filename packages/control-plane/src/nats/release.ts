@@ -111,7 +111,6 @@ async function fetchBytes(url: string): Promise<Buffer> {
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const { cause } = error;
-  if (cause instanceof Error && "code" in cause)
-    return `the release site cannot be reached (${String(cause.code)})`;
-  return error.message;
+  if (!(cause instanceof Error)) return error.message;
+  return `the release site cannot be reached (${"code" in cause ? String(cause.code) : cause.message})`;
 }
