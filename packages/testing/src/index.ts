@@ -3,10 +3,10 @@ export { FakeClock } from "./fake-clock.ts";
 export { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "./fault-proxy.ts";
 export { type LeakOptions, type LeakWatch, watchLeaks } from "./leaks.ts";
 export { type StartNatsOptions, startNats, type TestNats } from "./start-nats.ts";
-export { type Startable, type StressOptions, stressStartStop } from "./stress-start-stop.ts";
 export {
   type StartTrellisOptions,
   startTrellis,
   type TestConnectOptions,
   type TestTrellis,
 } from "./start-trellis.ts";
+export { type Startable, type StressOptions, stressStartStop } from "./stress-start-stop.ts";
