@@ -31,7 +31,7 @@ export async function stressStartStop(create: () => Startable, options: StressOp
       const step: Step = (what, promise) => within(timeout, `${name}: ${what}`, promise);
       await scenario({ create, concurrency, round, step });
       await watch.expectNoLeaks({ within: settle }).catch((error: unknown) => {
-        throw new Error(`${name}: ${error instanceof Error ? error.message : error}`);
+        throw new Error(`${name}: ${error instanceof Error ? error.message : String(error)}`);
       });
     }
   }

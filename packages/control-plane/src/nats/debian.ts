@@ -107,7 +107,7 @@ async function prepareApt({ uri, keyring, dir }: Source): Promise<string[]> {
 /** Addresses of Debian's main archive in the system's sources, in both of apt's formats. Security archives hold no suites. */
 export async function debianUris(etcApt: string): Promise<string[]> {
   const parts = join(etcApt, "sources.list.d");
-  const names = (await readdir(parts).catch(() => [])).sort();
+  const names = (await readdir(parts).catch((): string[] => [])).sort();
   const uris: string[] = [];
   for (const name of names) {
     if (name.endsWith(".sources")) uris.push(...urisOfStanzas(await readOptional(join(parts, name))));

@@ -74,7 +74,7 @@ async function prepareDir(options: LaunchOptions): Promise<Paths> {
     if (error instanceof NatsError) throw error;
     throw new NatsError({
       code: "trellis.nats.start_failed",
-      message: `the folder of the managed nats-server cannot be used: ${error instanceof Error ? error.message : error}`,
+      message: `the folder of the managed nats-server cannot be used: ${error instanceof Error ? error.message : String(error)}`,
       hint: "Choose a folder that this user may write, on a disk with space.",
       cause: error,
     });

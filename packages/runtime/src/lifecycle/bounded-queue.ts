@@ -24,8 +24,8 @@ export interface BoundedQueueOptions<T> {
 }
 
 interface Waiter<T> {
-  resolve(result: IteratorResult<T, undefined>): void;
-  reject(error: unknown): void;
+  readonly resolve: (result: IteratorResult<T, undefined>) => void;
+  readonly reject: (error: unknown) => void;
 }
 
 type State = { kind: "open" } | { kind: "ended" } | { kind: "failed"; error: unknown };
