@@ -60,6 +60,14 @@ export type {
 } from "./api/participant-artifact.ts";
 export { type Use, type UseOptions, use } from "./api/use.ts";
 export {
+  type ActionArtifacts,
+  type Compatibility,
+  type CompatibilityFinding,
+  type CompatibilityQuestion,
+  checkCompatibility,
+} from "./compatibility/check-compatibility.ts";
+export { type SubsetFinding, subsetFindings } from "./compatibility/schema-subset.ts";
+export {
   type AnyDeclaredErrorClass,
   DeclaredError,
   type DeclaredErrorClass,
@@ -103,6 +111,7 @@ export { type StoreDefinition, type StoreResource, store } from "./resources/sto
 export { stripAnnotations } from "./schema/annotations.ts";
 export { compileSchema } from "./schema/compile-schema.ts";
 export type { CompiledSchema, Decoded, SchemaIssue } from "./schema/compiled-schema.ts";
+export { type SchemaOptions, schema } from "./schema/schema.ts";
 export type {
   InputOf,
   JsonForm,

@@ -6,6 +6,9 @@ import type { RpcAction } from "../actions/rpc.ts";
 import type { AnyDeclaredErrorClass } from "../errors/declared-error.ts";
 import { stripAnnotations } from "../schema/annotations.ts";
 import type { CompiledSchema } from "../schema/compiled-schema.ts";
+import { requireJsonSchema } from "../schema/require-json-schema.ts";
+import { requirePointer } from "../schema/require-pointer.ts";
+import { escapePointer } from "../schema/walk.ts";
 
 /** A JSON Schema in an artifact: annotations stripped. `null`: nothing is sent. */
 export type ArtifactSchema = JsonObject | null;
@@ -58,9 +61,17 @@ export interface ApiArtifact {
   readonly feeds: Readonly<Record<string, FeedArtifact>>;
 }
 
-/** The artifact form of a schema. */
+const stripped = new WeakMap<CompiledSchema, JsonObject>();
+
+/** The artifact form of a schema. Refuses what no contract can hold. */
 export function artifactSchema(schema: CompiledSchema): JsonObject {
-  return stripAnnotations(schema.json);
+  let json = stripped.get(schema);
+  if (json === undefined) {
+    requireJsonSchema(schema.json);
+    json = stripAnnotations(schema.json);
+    stripped.set(schema, json);
+  }
+  return json;
 }
 
 function maybe(schema: CompiledSchema | undefined): ArtifactSchema {
@@ -72,6 +83,8 @@ function errorsArtifact(errors: Readonly<Record<string, AnyDeclaredErrorClass>>)
 }
 
 export function rpcArtifact(action: RpcAction): RpcArtifact {
+  if (typeof action.idempotent === "object")
+    requirePointer("idempotent key", action.idempotent.key, action.input);
   return {
     input: maybe(action.input),
     output: maybe(action.output),
@@ -83,6 +96,7 @@ export function rpcArtifact(action: RpcAction): RpcArtifact {
 }
 
 export function eventArtifact(action: EventAction): EventArtifact {
+  for (const param of action.params) requirePointer("params", `/${escapePointer(param)}`, action.payload);
   return { payload: artifactSchema(action.payload), params: action.params };
 }
 

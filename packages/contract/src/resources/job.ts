@@ -1,6 +1,7 @@
 import { DefinitionError } from "../errors/definition-error.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import type { CompiledSchema } from "../schema/compiled-schema.ts";
+import { requirePointer } from "../schema/require-pointer.ts";
 import type { Carried, Fixed, MaybeSchema } from "../schema/schema-like.ts";
 import { type Duration, parseDuration, requireCount } from "../units.ts";
 import { type RetryDefinition, type RetryPolicy, retryPolicy } from "./retry.ts";
@@ -160,7 +161,8 @@ function jobPolicy(given: JobDefinition<MaybeSchema, MaybeSchema, MaybeSchema>):
   return {
     retry: retryPolicy(given.retry, "job retry"),
     deadlineMs: deadline === undefined ? null : parseDuration(deadline, "job deadline"),
-    keyConcurrency: given.keyConcurrency === undefined ? null : keyConcurrency(given.keyConcurrency),
+    keyConcurrency:
+      given.keyConcurrency === undefined ? null : keyConcurrency(given.keyConcurrency, maybe(given.payload)),
     queue: given.queue === undefined ? null : queuePolicy(given.queue),
     concurrency: requireCount(given.concurrency ?? 1, "job concurrency"),
     ackWaitMs: parseDuration(given.ackWait ?? "5s", "job ackWait"),
@@ -179,10 +181,15 @@ function jobPolicy(given: JobDefinition<MaybeSchema, MaybeSchema, MaybeSchema>):
   };
 }
 
-function keyConcurrency(given: KeyConcurrencyDefinition): NonNullable<JobPolicy["keyConcurrency"]> {
+function keyConcurrency(
+  given: KeyConcurrencyDefinition,
+  payload: CompiledSchema | undefined,
+): NonNullable<JobPolicy["keyConcurrency"]> {
   const place = "job keyConcurrency";
   if (given.key.length === 0)
     throw new DefinitionError({ place: `${place} key`, problem: "a key needs a segment" });
+  for (const segment of given.key)
+    if (segment.startsWith("/")) requirePointer(`${place} key`, segment, payload);
   const heartbeatIntervalMs = parseDuration(given.heartbeatInterval ?? "30s", `${place} heartbeatInterval`);
   const heartbeatTtlMs = parseDuration(given.heartbeatTtl ?? "2m", `${place} heartbeatTtl`);
   if (heartbeatTtlMs <= heartbeatIntervalMs) {

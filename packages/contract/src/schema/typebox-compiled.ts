@@ -1,7 +1,9 @@
 import type { JsonObject } from "@trellis/result";
 import { Compile } from "typebox/compile";
 import { Clone, DecodeUnsafe, Errors, HasCodec } from "typebox/value";
+import { DefinitionError } from "../errors/definition-error.ts";
 import type { CompiledSchema, Decoded, SchemaIssue } from "./compiled-schema.ts";
+import { withExactMultiples } from "./multiple-of.ts";
 import type { TypeBoxSchema } from "./schema-like.ts";
 
 type Check = (value: unknown) => boolean;
@@ -11,10 +13,15 @@ export function compileTypeBox(schema: TypeBoxSchema): CompiledSchema {
   return new TypeBoxCompiled(schema);
 }
 
+/**
+ * TypeBox gives verdicts; it never corrects. Its `Decode` would fill in defaults, convert texts to numbers and drop
+ * unknown members on the way, so only its codecs are run.
+ */
 class TypeBoxCompiled implements CompiledSchema {
   readonly transforms: boolean;
   readonly #schema: TypeBoxSchema;
   #json: JsonObject | undefined;
+  #checked: TypeBoxSchema | undefined;
   #check: Check | undefined;
 
   constructor(schema: TypeBoxSchema) {
@@ -23,13 +30,13 @@ class TypeBoxCompiled implements CompiledSchema {
   }
 
   get json(): JsonObject {
-    this.#json ??= JSON.parse(JSON.stringify(this.#schema)) as JsonObject;
+    this.#json ??= writeJson(this.#schema);
     return this.#json;
   }
 
   issues(value: unknown): readonly SchemaIssue[] | undefined {
-    this.#check ??= compileCheck(this.#schema);
-    return this.#check(value) ? undefined : collectIssues(this.#schema, value);
+    const check = this.#check ?? this.#prepare();
+    return check(value) ? undefined : this.#collect(value);
   }
 
   decode(value: unknown): Decoded {
@@ -37,22 +44,37 @@ class TypeBoxCompiled implements CompiledSchema {
     if (issues !== undefined) return { ok: false, issues };
     if (!this.transforms) return { ok: true, value };
     try {
-      return { ok: true, value: DecodeUnsafe({}, this.#schema, Clone(value)) };
+      return { ok: true, value: DecodeUnsafe({}, this.#checked ?? this.#schema, Clone(value)) };
     } catch (thrown) {
-      return {
-        ok: false,
-        issues: [{ path: "", message: thrown instanceof Error ? thrown.message : "does not decode" }],
-      };
+      const message = thrown instanceof Error ? thrown.message : "does not decode";
+      return { ok: false, issues: [{ path: "", message }] };
     }
+  }
+
+  #prepare(): Check {
+    this.#checked = withExactMultiples(this.#schema);
+    const validator = Compile(this.#checked);
+    this.#check = (value) => validator.Check(value);
+    return this.#check;
+  }
+
+  #collect(value: unknown): readonly SchemaIssue[] {
+    const found = Errors(this.#checked ?? this.#schema, value);
+    const issues = found.map(({ instancePath, message }) => ({ path: instancePath, message }));
+    return issues.length === 0 ? [{ path: "", message: "does not fit the schema" }] : issues;
   }
 }
 
-function compileCheck(schema: TypeBoxSchema): Check {
-  const validator = Compile(schema);
-  return (value) => validator.Check(value);
-}
-
-function collectIssues(schema: TypeBoxSchema, value: unknown): readonly SchemaIssue[] {
-  const issues = Errors(schema, value).map(({ instancePath, message }) => ({ path: instancePath, message }));
-  return issues.length === 0 ? [{ path: "", message: "does not fit the schema" }] : issues;
+function writeJson(schema: TypeBoxSchema): JsonObject {
+  const text = JSON.stringify(schema, (key, value: unknown) => {
+    if (value instanceof RegExp) return value.source;
+    if (typeof value === "bigint" || typeof value === "function" || typeof value === "symbol") {
+      throw new DefinitionError({
+        place: "A TypeBox schema",
+        problem: `its ${JSON.stringify(key)} is a ${typeof value}, which JSON Schema cannot hold`,
+      });
+    }
+    return value;
+  });
+  return JSON.parse(text) as JsonObject;
 }
