@@ -1,17 +1,11 @@
 import { mkdtempSync, rmSync } from "node:fs";
-import { request as httpRequest } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { connect, type NatsConnection } from "@nats-io/transport-node";
-import { defineApi, defineApp, defineService, type Participant, rpc, use } from "@trellis/contract";
+import { connect } from "@nats-io/transport-node";
+import { defineApi, defineApp, defineService, rpc, use } from "@trellis/contract";
 import {
   AUTHORIZATION,
-  authorizationDigest,
   authorizationGetSubject,
-  type BootstrapAnswer,
-  type Denial,
-  type HttpProofClaims,
-  httpProof,
   inboxPrefix,
   noticeGetSubject,
   openRouteKey,
@@ -27,7 +21,16 @@ import {
 import { Type } from "typebox";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";
-import { encodePublicNkey } from "./nats/nkeys.ts";
+import {
+  allowed,
+  Caller,
+  dial,
+  digestOfAnswer,
+  makeProcess,
+  maySubscribe,
+  type Presented,
+  type Process,
+} from "./process.test-kit.ts";
 
 const stock = defineApi("acme.stock@v1", {
   rpc: { "Stock.Count": rpc({ input: Type.String(), output: Type.Number() }), "Stock.Reserve": rpc() },
@@ -59,171 +62,7 @@ afterEach(() => {
   log.length = 0;
 });
 
-/** A process: its identity, session and exchange keys. */
-function process(seed?: Uint8Array) {
-  return {
-    identity: port.ed25519.keyPair(seed),
-    session: port.ed25519.keyPair(),
-    exchange: port.x25519.keyPair(),
-  };
-}
-type Process = ReturnType<typeof process>;
-
-interface Changes {
-  token?: string | null;
-  connection?: string;
-  issuedAt?: number;
-  requestId?: string;
-  path?: string;
-  origin?: string;
-  headers?: Record<string, string>;
-  artifact?: boolean;
-  proofKey?: Process["identity"];
-}
-
-async function post(
-  who: Process,
-  participant: Participant,
-  changes: Changes = {},
-): Promise<{ status: number; body: unknown }> {
-  const kind = participant.kind === "service" ? "service" : "client";
-  const path = changes.path ?? (kind === "service" ? "/bootstrap/service" : "/bootstrap/client");
-  const purpose = path === "/auth/context/refresh" ? "context.refresh" : (`bootstrap.${kind}` as const);
-  const requestId = changes.requestId ?? toBase64Url(port.random(16));
-  const issuedAt = changes.issuedAt ?? Date.now();
-  const sessionKey = toBase64Url(who.session.publicKey);
-  const body = Buffer.from(
-    JSON.stringify({
-      version: 1,
-      kind,
-      identityKey: toBase64Url(who.identity.publicKey),
-      participant: {
-        id: participant.id,
-        digest: participant.digest,
-        ...(changes.artifact === false ? {} : { artifact: participant.artifact }),
-      },
-      sessionKey,
-      exchangeKey: toBase64Url(who.exchange.publicKey),
-      ...(changes.connection === undefined ? {} : { connection: changes.connection }),
-      requestId,
-      issuedAt,
-    }),
-  );
-  const claims: HttpProofClaims = {
-    purpose,
-    method: "POST",
-    path,
-    origin: changes.origin ?? plane.url,
-    requestId,
-    issuedAt,
-    body,
-    sessionKey,
-  };
-  const token = changes.token === undefined ? plane.devToken : changes.token;
-  const headers = {
-    "content-type": "application/json",
-    "trellis-identity-proof": httpProof(port, { ...claims, key: changes.proofKey ?? who.identity }),
-    "trellis-session-proof": httpProof(port, { ...claims, key: who.session }),
-    ...(token === null || token === undefined ? {} : { authorization: `Bearer ${token}` }),
-    ...changes.headers,
-  };
-  return send(path, headers, body);
-}
-
-/** Raw, since fetch does not let us choose the Host header. */
-function send(
-  path: string,
-  headers: Record<string, string>,
-  body: Uint8Array,
-): Promise<{ status: number; body: unknown }> {
-  return new Promise((resolve, reject) => {
-    const sent = httpRequest(new URL(path, plane.url), { method: "POST", headers }, (answer) => {
-      const chunks: Buffer[] = [];
-      answer.on("data", (chunk: Buffer) => chunks.push(chunk));
-      answer.on("end", () => {
-        const parsed: unknown = JSON.parse(Buffer.concat(chunks).toString());
-        resolve({ status: answer.statusCode ?? 0, body: parsed });
-      });
-    });
-    sent.on("error", reject);
-    sent.end(body);
-  });
-}
-
-async function admitted(
-  who: Process,
-  participant: Participant,
-  changes: Changes = {},
-): Promise<BootstrapAnswer> {
-  const { status, body } = await post(who, participant, changes);
-  expect(body).toHaveProperty("authorization");
-  expect(status).toBe(200);
-  return body as BootstrapAnswer;
-}
-
-async function denied(
-  who: Process,
-  participant: Participant,
-  changes: Changes = {},
-): Promise<{ status: number; code: string }> {
-  const { status, body } = await post(who, participant, changes);
-  return { status, code: (body as Denial).code };
-}
-
-interface Presented {
-  token?: string | undefined;
-  sign?: (nonce: string) => Uint8Array;
-}
-
-function digestOfAnswer(answer: BootstrapAnswer): string {
-  return authorizationDigest(port, answer.authorization.payload);
-}
-
-function dial(who: Process, answer: BootstrapAnswer, presented: Presented = {}): Promise<NatsConnection> {
-  const token = "token" in presented ? presented.token : digestOfAnswer(answer);
-  const sign = presented.sign ?? ((nonce: string) => who.session.sign(Buffer.from(nonce)));
-  return connect({
-    servers: answer.transports.tcp,
-    inboxPrefix: inboxPrefix(answer.connection),
-    reconnect: false,
-    authenticator: (nonce) => ({
-      nkey: encodePublicNkey("user", who.session.publicKey),
-      sig: Buffer.from(sign(nonce ?? "")).toString("base64url"),
-      ...(token === undefined ? {} : { auth_token: token }),
-    }),
-  });
-}
-
-async function linked(
-  who: Process,
-  participant: Participant,
-): Promise<{ answer: BootstrapAnswer; nats: NatsConnection }> {
-  const answer = await admitted(who, participant);
-  const nats = await dial(who, answer);
-  onTestFinished(() => nats.close());
-  await plane.plane.tracker.reconcile();
-  return { answer, nats };
-}
-
-async function allowed(nats: NatsConnection, subject: string): Promise<boolean> {
-  const outcome = await nats.request(subject, "", { timeout: 1000 }).catch((error: unknown) => error);
-  return !/permissions violation/i.test(
-    outcome instanceof Error ? `${outcome.message} ${String(outcome.cause)}` : "",
-  );
-}
-
-async function maySubscribe(nats: NatsConnection, subject: string, queue?: string): Promise<boolean> {
-  let refused = false;
-  const subscription = nats.subscribe(subject, {
-    ...(queue === undefined ? {} : { queue }),
-    callback: (failure) => {
-      refused ||= failure !== null;
-    },
-  });
-  await nats.flush();
-  subscription.unsubscribe();
-  return !refused;
-}
+const caller = new Caller(() => plane);
 
 function refusals(): unknown[] {
   return log.map((entry) => entry.code).filter((code) => String(code).startsWith("trellis.callout."));
@@ -231,27 +70,27 @@ function refusals(): unknown[] {
 
 describe("bootstrap", () => {
   it("installs, deploys and provisions what holds the dev token, each step said once", async () => {
-    const who = process();
-    expect(await denied(who, stockService, { token: null })).toEqual({
+    const who = makeProcess();
+    expect(await caller.denied(who, stockService, { token: null })).toEqual({
       status: 401,
       code: "trellis.bootstrap.dev_token_required",
     });
-    expect(await denied(who, stockService, { token: "x".repeat(43) })).toMatchObject({ status: 401 });
-    expect(await denied(who, stockService, { artifact: false })).toMatchObject({
+    expect(await caller.denied(who, stockService, { token: "x".repeat(43) })).toMatchObject({ status: 401 });
+    expect(await caller.denied(who, stockService, { artifact: false })).toMatchObject({
       code: "trellis.bootstrap.artifact_required",
     });
-    const answer = await admitted(who, stockService);
+    const answer = await caller.admitted(who, stockService);
     expect(steps).toEqual(["installed acme.stock", "provisioned an instance of acme.stock"]);
     expect(answer.assignment.name).toBe("acme.stock");
-    const again = await admitted(who, stockService, { artifact: false, token: null });
+    const again = await caller.admitted(who, stockService, { artifact: false, token: null });
     expect(again.assignment).toEqual(answer.assignment);
     expect(again.connection).not.toBe(answer.connection);
     expect(steps).toHaveLength(2);
   });
 
   it("answers with statements that verify, and route keys that open", async () => {
-    const who = process();
-    const answer = await admitted(who, stockService);
+    const who = makeProcess();
+    const answer = await caller.admitted(who, stockService);
     const issuers = verifyIssuers(port, {
       signed: answer.issuers,
       pinnedRoot: plane.rootFingerprint,
@@ -269,7 +108,7 @@ describe("bootstrap", () => {
     const opening = { deployment, authorization: digestOfAnswer(answer), exchange: who.exchange };
     const secret = sealed === undefined ? undefined : openRouteKey(port, { sealed, ...opening });
     const routeKey = port.x25519.keyPair(secret).publicKey;
-    const shopAnswer = await admitted(process(), shop);
+    const shopAnswer = await caller.admitted(makeProcess(), shop);
     const binding = JSON.parse(shopAnswer.bindings[0]?.payload ?? "") as {
       routeKey: string;
       deployment: string;
@@ -282,22 +121,22 @@ describe("bootstrap", () => {
   });
 
   it("refuses wrong proofs, replays, skewed clocks and foreign surroundings", async () => {
-    const who = process();
-    expect(await denied(who, stockService, { proofKey: process().identity })).toEqual({
+    const who = makeProcess();
+    expect(await caller.denied(who, stockService, { proofKey: makeProcess().identity })).toEqual({
       status: 401,
       code: "trellis.bootstrap.proof_invalid",
     });
-    expect(await denied(who, stockService, { origin: "https://evil.example" })).toMatchObject({
+    expect(await caller.denied(who, stockService, { origin: "https://evil.example" })).toMatchObject({
       code: "trellis.bootstrap.proof_invalid",
     });
     const requestId = toBase64Url(port.random(16));
-    await admitted(who, stockService, { requestId });
-    expect(await denied(who, stockService, { requestId })).toEqual({
+    await caller.admitted(who, stockService, { requestId });
+    expect(await caller.denied(who, stockService, { requestId })).toEqual({
       status: 409,
       code: "trellis.bootstrap.request_replayed",
     });
     for (const issuedAt of [Date.now() - 31_000, Date.now() + 31_000]) {
-      const { body } = await post(who, stockService, { issuedAt });
+      const { body } = await caller.post(who, stockService, { issuedAt });
       expect(body).toMatchObject({
         code: "trellis.bootstrap.clock_skew",
         serverTime: expect.closeTo(Date.now(), -4) as number,
@@ -309,26 +148,26 @@ describe("bootstrap", () => {
       { "x-forwarded-for": "127.0.0.1" },
       { forwarded: "for=127.0.0.1" },
     ]) {
-      expect(await denied(who, stockService, { headers: headers as Record<string, string> })).toEqual({
+      expect(await caller.denied(who, stockService, { headers: headers as Record<string, string> })).toEqual({
         status: 403,
         code: "trellis.bootstrap.origin_refused",
       });
     }
-    const large = await send("/bootstrap/service", {}, new Uint8Array(1024 * 1024 + 1));
+    const large = await caller.send("/bootstrap/service", {}, new Uint8Array(1024 * 1024 + 1));
     expect(large.status).toBe(413);
-    const garbled = await send("/bootstrap/service", {}, Buffer.from('{"version":1,"version":1}'));
+    const garbled = await caller.send("/bootstrap/service", {}, Buffer.from('{"version":1,"version":1}'));
     expect(garbled).toMatchObject({ status: 400, body: { code: "trellis.bootstrap.invalid_request" } });
   });
 
   it("keeps a connection id for the same keys only", async () => {
-    const who = process();
-    const first = await admitted(who, stockService);
+    const who = makeProcess();
+    const first = await caller.admitted(who, stockService);
     const { connection } = first;
-    const refreshed = await admitted(who, stockService, { connection });
+    const refreshed = await caller.admitted(who, stockService, { connection });
     expect(refreshed.connection).toBe(connection);
     expect(digestOfAnswer(refreshed)).not.toBe(digestOfAnswer(first));
-    const other = { ...process(), identity: who.identity };
-    expect(await denied(other, stockService, { connection })).toEqual({
+    const other = { ...makeProcess(), identity: who.identity };
+    expect(await caller.denied(other, stockService, { connection })).toEqual({
       status: 409,
       code: "trellis.bootstrap.connection_mismatch",
     });
@@ -337,8 +176,8 @@ describe("bootstrap", () => {
 
 describe("callout", () => {
   it("lets a connection do exactly what its policy says", async () => {
-    const service = await linked(process(), stockService);
-    const { nats: client, answer } = await linked(process(), shop);
+    const service = await caller.linked(makeProcess(), stockService);
+    const { nats: client, answer } = await caller.linked(makeProcess(), shop);
     const { deployment } = service.answer.assignment;
     const count = rpcSubject({ api: "acme.stock@v1", deployment, action: "Stock.Count" });
     const reserve = rpcSubject({ api: "acme.stock@v1", deployment, action: "Stock.Reserve" });
@@ -382,9 +221,9 @@ describe("callout", () => {
   });
 
   it("refuses a wrong nonce signature, a foreign, missing or unknown token, and another's session key", async () => {
-    const who = process();
-    const answer = await admitted(who, stockService);
-    const stranger = process();
+    const who = makeProcess();
+    const answer = await caller.admitted(who, stockService);
+    const stranger = makeProcess();
     const attempts: [string, Process, Presented][] = [
       ["nonce_signature_invalid", who, { sign: () => stranger.session.sign(Buffer.from("x")) }],
       ["nonce_signature_invalid", who, { sign: () => new Uint8Array(64) }],
@@ -404,8 +243,8 @@ describe("callout", () => {
   });
 
   it("gives a connection one socket: the newer one displaces the older", async () => {
-    const who = process();
-    const { answer, nats } = await linked(who, stockService);
+    const who = makeProcess();
+    const { answer, nats } = await caller.linked(who, stockService);
     const newer = await dial(who, answer);
     onTestFinished(() => newer.close());
     await nats.closed();
@@ -423,9 +262,9 @@ describe("taking authority away", () => {
     const provisioned = (
       await core["Core.Instances.Provision"]({ deployment: deployment?.id ?? "" })
     ).orThrow();
-    const who = process(Buffer.from(provisioned.seed ?? "", "base64url"));
-    const { answer, nats } = await linked(who, stockService);
-    const bystander = await linked(process(), stockService);
+    const who = makeProcess(Buffer.from(provisioned.seed ?? "", "base64url"));
+    const { answer, nats } = await caller.linked(who, stockService);
+    const bystander = await caller.linked(makeProcess(), stockService);
     const told = new Promise<Signed>((resolve) => {
       bystander.nats.subscribe("ctl.notice.>", {
         callback: (_, message) => {
@@ -449,7 +288,7 @@ describe("taking authority away", () => {
     });
     await expect(dial(who, answer)).rejects.toThrow(/authorization/i);
     expect(refusals()).toContain("trellis.callout.authorization_revoked");
-    expect(await denied(who, stockService)).toEqual({
+    expect(await caller.denied(who, stockService)).toEqual({
       status: 403,
       code: "trellis.bootstrap.instance_disabled",
     });
@@ -457,7 +296,7 @@ describe("taking authority away", () => {
     const rolled = (await core["Core.Deployments.Get"]({ id: deployment?.id ?? "" })).orThrow().deployment;
     expect(rolled.epoch).toBe((deployment?.epoch ?? 0) + 1);
     (await core["Core.Instances.Enable"]({ id: provisioned.instance.id })).orThrow();
-    const back = await admitted(who, stockService);
+    const back = await caller.admitted(who, stockService);
     expect(JSON.parse(back.authorization.payload)).toMatchObject({ notBefore: expect.any(Number) as number });
     expect((JSON.parse(back.authorization.payload) as { notBefore: number }).notBefore).toBeGreaterThan(
       revocation.at,
@@ -466,14 +305,14 @@ describe("taking authority away", () => {
   });
 
   it("of a connection: ended for good, and only it", async () => {
-    const who = process();
-    const { answer, nats } = await linked(who, stockService);
+    const who = makeProcess();
+    const { answer, nats } = await caller.linked(who, stockService);
     const { connection } = answer;
     expect((await plane.core["Core.Connections.Kick"]({ id: connection, revoke: true })).orThrow()).toEqual({
       kicked: true,
     });
     await nats.closed();
-    expect(await denied(who, stockService, { connection })).toEqual({
+    expect(await caller.denied(who, stockService, { connection })).toEqual({
       status: 403,
       code: "trellis.bootstrap.revoked",
     });
@@ -481,6 +320,6 @@ describe("taking authority away", () => {
       noticeGetSubject("revocation", revocationNoticeId({ kind: "connection", id: connection })),
     );
     expect(notice.json<Signed>().payload).toContain(connection);
-    await admitted(who, stockService);
+    await caller.admitted(who, stockService);
   });
 });

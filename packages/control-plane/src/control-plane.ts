@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { portablePort, rootFingerprint, type Transports } from "@trellis/protocol";
+import { rootFingerprint, type Transports } from "@trellis/protocol";
+import { nodePort, Scope } from "@trellis/runtime/node";
 import { tokenOwner } from "./bootstrap/dev-gate.ts";
 import { loopbackOrigins } from "./bootstrap/origins.ts";
 import { CalloutResponder } from "./callout/responder.ts";
@@ -10,7 +11,6 @@ import { httpApp } from "./http/app.ts";
 import { listen, peerAddress } from "./http/server.ts";
 import { loadKeyFile } from "./identity/key-file.ts";
 import { KeyRing } from "./identity/key-ring.ts";
-import { CloseOrder } from "./lifecycle/close-order.ts";
 import { type Broker, openBroker } from "./links/broker.ts";
 import { type Links, openLinks } from "./links/links.ts";
 import type { ManagedNats } from "./nats/server.ts";
@@ -47,22 +47,22 @@ export interface ControlPlane extends AsyncDisposable {
  */
 export async function startControlPlane(config: ControlPlaneConfig): Promise<ControlPlane> {
   const resolved = resolveConfig(config);
-  const order = new CloseOrder();
+  const scope = new Scope({ name: "control plane" });
   try {
-    return await withTimeout(resolved, start(resolved, order));
+    return await withTimeout(resolved, start(resolved, scope));
   } catch (error) {
-    await order.closeAll();
+    await scope.close();
     throw error;
   }
 }
 
-async function start(config: ResolvedControlPlaneConfig, order: CloseOrder): Promise<ControlPlane> {
+async function start(config: ResolvedControlPlaneConfig, scope: Scope): Promise<ControlPlane> {
   const { clock, log } = config;
-  const port = portablePort;
+  const port = nodePort;
   const keys = new KeyRing(port, loadKeyFile(join(config.dataDir, "keys.json"), clock.now()));
-  const [storage, broker] = await openBoth(config, keys, order);
+  const [storage, broker] = await openBoth(config, keys, scope);
   const links = await openLinks(broker.servers, keys);
-  order.add("links", () => links.close());
+  scope.add("links", () => links.close());
   const owner = config.devToken === undefined ? null : tokenOwner(config.devToken);
   const http = { port: config.port };
   const plane = buildPlane({
@@ -83,11 +83,11 @@ async function start(config: ResolvedControlPlaneConfig, order: CloseOrder): Pro
     now: () => clock.now(),
     log,
   });
-  order.add("callout", callout.start());
+  scope.add("callout", callout.start());
   await links.callout.flush();
   await plane.tracker.start();
-  order.add("connections", () => plane.tracker.stop());
-  order.add("upkeep", plane.startUpkeep());
+  scope.add("connections", () => plane.tracker.stop());
+  scope.add("upkeep", plane.startUpkeep());
   const app = httpApp({
     clock,
     bootstrap: plane.bootstrap,
@@ -100,22 +100,22 @@ async function start(config: ResolvedControlPlaneConfig, order: CloseOrder): Pro
   });
   const listener = await listen(app, config.host, config.port);
   http.port = listener.port;
-  order.add("http", () => listener.stop());
-  return running({ config, order, keys, broker, plane, links, owner, httpPort: listener.port });
+  scope.add("http", () => listener.stop());
+  return running({ config, scope, keys, broker, plane, links, owner, httpPort: listener.port });
 }
 
 /** Storage and broker know nothing of each other: they open side by side, and both are closed when one fails. */
 async function openBoth(
   config: ResolvedControlPlaneConfig,
   keys: KeyRing,
-  order: CloseOrder,
+  scope: Scope,
 ): Promise<[Storage, Broker]> {
   const storage = Storage.open(join(config.dataDir, "trellis.db"));
   const broker = openBroker(config.nats, config.dataDir, keys.brokerKeys);
   const settled = await Promise.allSettled([storage, broker]);
-  if (settled[0].status === "fulfilled") order.add("storage", () => storage.then((opened) => opened.close()));
+  if (settled[0].status === "fulfilled") scope.add("storage", () => storage.then((opened) => opened.close()));
   if (settled[1].status === "fulfilled")
-    order.add("broker", () => broker.then((opened) => opened.managed?.stop()));
+    scope.add("broker", () => broker.then((opened) => opened.managed?.stop()));
   const opened: [Storage, Broker] = [await storage, await broker];
   await claimMode(opened[0], config.mode);
   return opened;
@@ -132,7 +132,7 @@ async function claimMode(storage: Storage, mode: string): Promise<void> {
 
 function running(parts: {
   config: ResolvedControlPlaneConfig;
-  order: CloseOrder;
+  scope: Scope;
   keys: KeyRing;
   broker: Broker;
   plane: Plane;
@@ -140,14 +140,14 @@ function running(parts: {
   owner: string | null;
   httpPort: number;
 }): ControlPlane {
-  const { config, order, keys, broker, plane, owner } = parts;
+  const { config, scope, keys, broker, plane, owner } = parts;
   let settle: (end: ControlPlaneEnd) => void = () => undefined;
   const closed = new Promise<ControlPlaneEnd>((resolve) => {
     settle = resolve;
   });
   let stopping: Promise<void> | undefined;
   const stop = (end: ControlPlaneEnd): Promise<void> => {
-    stopping ??= order.closeAll().then((failures) => {
+    stopping ??= scope.close().then((failures) => {
       for (const { name, error } of failures) {
         config.log.warn(
           { code: "trellis.control_plane.close_failed", part: name, error },

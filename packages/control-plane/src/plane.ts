@@ -11,7 +11,7 @@ import { BrokerMonitor } from "./connections/broker-monitor.ts";
 import { Sweeper } from "./connections/sweeper.ts";
 import { ConnectionTracker } from "./connections/tracker.ts";
 import type { KeyRing } from "./identity/key-ring.ts";
-import type { Timer } from "./lifecycle/clock.ts";
+import type { Timer } from "./lifecycle/timers.ts";
 import type { Broker } from "./links/broker.ts";
 import type { Links } from "./links/links.ts";
 import { NoticeStreams } from "./notices/reseed.ts";

@@ -1,7 +1,7 @@
 import { isParticipantId } from "@trellis/contract";
 import { newId, type Port, toBase64Url } from "@trellis/protocol";
 import { err, ok, type Result } from "@trellis/result";
-import type { Clock } from "../lifecycle/clock.ts";
+import type { Clock } from "@trellis/runtime/node";
 import type { NoticePublisher } from "../notices/publisher.ts";
 import {
   type DeploymentRow,

@@ -1,6 +1,6 @@
 import { newId, type Port, revocationNoticeId, type Signed } from "@trellis/protocol";
+import type { Clock } from "@trellis/runtime/node";
 import type { Transaction } from "kysely";
-import type { Clock } from "../lifecycle/clock.ts";
 import type { NoticePublisher } from "../notices/publisher.ts";
 import { revokeAuthorizations } from "../storage/authorizations.ts";
 import { type ConnectionRow, connectionsOf, findConnection } from "../storage/connections.ts";

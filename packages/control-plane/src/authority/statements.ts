@@ -11,8 +11,8 @@ import {
   signStatement,
   toBase64Url,
 } from "@trellis/protocol";
+import type { Clock } from "@trellis/runtime/node";
 import type { KeyRing } from "../identity/key-ring.ts";
-import type { Clock } from "../lifecycle/clock.ts";
 import type { DeploymentRow } from "../storage/deployments.ts";
 
 /** What a revocation is about. */

@@ -15,6 +15,7 @@ import {
   type Transports,
 } from "@trellis/protocol";
 import { err, ok, type Result } from "@trellis/result";
+import type { Clock } from "@trellis/runtime/node";
 import { type ResolvedBindings, resolveBindings } from "../authority/binding.ts";
 import type { Catalog } from "../authority/catalog.ts";
 import { grantsOf, sealGrants } from "../authority/grants.ts";
@@ -28,7 +29,6 @@ import {
 import type { Kicker } from "../authority/revoker.ts";
 import type { Statements } from "../authority/statements.ts";
 import type { KeyRing } from "../identity/key-ring.ts";
-import type { Clock } from "../lifecycle/clock.ts";
 import type { NoticePublisher } from "../notices/publisher.ts";
 import {
   type AuthorizationRow,

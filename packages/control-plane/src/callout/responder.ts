@@ -54,16 +54,14 @@ export class CalloutResponder {
   }
 
   /** Begins to answer; returns how to end it. Several control planes share the work through a queue group. */
-  start(): () => Promise<void> {
+  start(): () => void {
     const subscription = this.#options.nats.subscribe(subject, {
       queue,
       callback: (failure, message) => {
         if (failure === null) void this.#serve(message);
       },
     });
-    return async () => {
-      if (!subscription.isClosed()) await subscription.drain();
-    };
+    return () => subscription.unsubscribe();
   }
 
   /** Questions that are being answered now. */

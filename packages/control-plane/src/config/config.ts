@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { resolve } from "node:path";
-import { type Clock, systemClock, systemTimers, type Timers } from "../lifecycle/clock.ts";
+import { type Clock, systemClock } from "@trellis/runtime/node";
+import { systemTimers, type Timers } from "../lifecycle/timers.ts";
 import { type Log, silentLog } from "./log.ts";
 
 /** A broker that the control plane starts itself, on loopback. */

@@ -1,4 +1,4 @@
-import type { Clock } from "../lifecycle/clock.ts";
+import type { Clock } from "@trellis/runtime/node";
 import { newestAuthorizations, revokeAuthorizations } from "../storage/authorizations.ts";
 import { allConnections, type ConnectionRow, deleteConnection } from "../storage/connections.ts";
 import { abandonedInstances, deleteInstance } from "../storage/instances.ts";

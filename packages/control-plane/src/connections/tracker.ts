@@ -1,5 +1,6 @@
+import type { Clock } from "@trellis/runtime/node";
 import type { Log } from "../config/log.ts";
-import type { Clock, Timer, Timers } from "../lifecycle/clock.ts";
+import type { Timer, Timers } from "../lifecycle/timers.ts";
 import { findAuthorization } from "../storage/authorizations.ts";
 import { allConnections, type ConnectionRow, setConnectionSocket } from "../storage/connections.ts";
 import type { Storage } from "../storage/storage.ts";

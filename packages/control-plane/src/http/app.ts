@@ -6,13 +6,13 @@ import {
   type Transports,
   type WellKnown,
 } from "@trellis/protocol";
+import type { Clock } from "@trellis/runtime/node";
 import { type Context, Hono } from "hono";
 import type { ContentfulStatusCode } from "hono/utils/http-status";
 import type { BootstrapCall } from "../bootstrap/authenticate.ts";
 import { type BootstrapDeps, bootstrap } from "../bootstrap/bootstrap.ts";
 import { foreignSurroundings } from "../bootstrap/dev-gate.ts";
 import { isCredentialFailure, refusal } from "../bootstrap/refusal.ts";
-import type { Clock } from "../lifecycle/clock.ts";
 import { FailureLimit } from "./failure-limit.ts";
 import { readBody } from "./read-body.ts";
 

@@ -1,8 +1,8 @@
 import { jetstream, jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/nats-core";
 import { revocationNoticeId } from "@trellis/protocol";
+import type { Clock } from "@trellis/runtime/node";
 import type { Statements } from "../authority/statements.ts";
-import type { Clock } from "../lifecycle/clock.ts";
 import { newestAuthorizations, readContent } from "../storage/authorizations.ts";
 import { deploymentRows } from "../storage/deployments.ts";
 import { allRevocations } from "../storage/revocations.ts";

@@ -1,10 +1,3 @@
-/** Wall-clock time in ms; tests hand in one that they move. */
-export interface Clock {
-  now(): number;
-}
-
-export const systemClock: Clock = { now: () => Date.now() };
-
 /** A running timer; `clear` may be called at any time. */
 export interface Timer {
   clear(): void;
