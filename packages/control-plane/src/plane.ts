@@ -14,6 +14,7 @@ import type { KeyRing } from "./identity/key-ring.ts";
 import type { Timer } from "./lifecycle/timers.ts";
 import type { Broker } from "./links/broker.ts";
 import type { Links } from "./links/links.ts";
+import { NoticeOutbox } from "./notices/outbox.ts";
 import { NoticeStreams } from "./notices/reseed.ts";
 import { findConnection } from "./storage/connections.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -76,8 +77,9 @@ export function buildPlane(input: PlaneInput): Plane {
       await notices.notice("connection-end", connection, statements.connectionEnd(end));
     },
   });
-  const revoker = new Revoker({ port, clock, storage, statements, notices, kicker: tracker });
-  const installer = new Installer({ port, clock, storage, statements, notices });
+  const outbox = new NoticeOutbox({ port, clock, storage, statements, publisher: notices, log });
+  const revoker = new Revoker({ port, clock, storage, statements, outbox, kicker: tracker });
+  const installer = new Installer({ port, clock, storage, outbox });
   const dev =
     owner === null ? undefined : new DevProvisioning({ storage, installer, owner, say: config.say });
   const bootstrap: BootstrapDeps = {
@@ -131,7 +133,7 @@ export function buildPlane(input: PlaneInput): Plane {
     revoker,
     tracker,
     bootstrap,
-    startUpkeep: () => startUpkeep({ config, links, streams, tracker, sweeper }),
+    startUpkeep: () => startUpkeep({ config, links, streams, outbox, tracker, sweeper }),
   };
 }
 
@@ -140,10 +142,11 @@ function startUpkeep(parts: {
   config: ResolvedControlPlaneConfig;
   links: Links;
   streams: NoticeStreams;
+  outbox: NoticeOutbox;
   tracker: ConnectionTracker;
   sweeper: Sweeper;
 }): () => Promise<void> {
-  const { config, links, streams, tracker, sweeper } = parts;
+  const { config, links, streams, outbox, tracker, sweeper } = parts;
   let stopped = false;
   let timer: Timer | undefined;
   let sweeping: Promise<void> = Promise.resolve();
@@ -158,7 +161,11 @@ function startUpkeep(parts: {
   const next = (delayMs: number) => {
     timer = config.timers.set(
       () => {
-        sweeping = attempt("sweep", () => sweeper.sweep()).then(() => {
+        sweeping = attempt("sweep", async () => {
+          // Told before kicked: providers must know when the kicked one comes back.
+          await outbox.flush();
+          await sweeper.sweep();
+        }).then(() => {
           if (!stopped) next(config.sweepMs);
         });
       },
@@ -167,7 +174,14 @@ function startUpkeep(parts: {
     );
   };
   links.onReconnect("sys", () => void attempt("reconcile", () => tracker.reconcile()));
-  links.onReconnect("ctl", () => void attempt("streams", () => streams.ensure()));
+  links.onReconnect(
+    "ctl",
+    () =>
+      void attempt("streams", async () => {
+        await streams.ensure();
+        await outbox.flush();
+      }),
+  );
   next(0);
   return async () => {
     stopped = true;

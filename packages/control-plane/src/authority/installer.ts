@@ -2,25 +2,24 @@ import { isParticipantId } from "@trellis/contract";
 import { newId, type Port, toBase64Url } from "@trellis/protocol";
 import { err, ok, type Result } from "@trellis/result";
 import type { Clock } from "@trellis/runtime/node";
-import type { NoticePublisher } from "../notices/publisher.ts";
+import type { NoticeOutbox } from "../notices/outbox.ts";
 import {
   type DeploymentRow,
   findDeploymentByName,
   insertDeployment,
   setDeploymentDigest,
+  setDeploymentDisabled,
 } from "../storage/deployments.ts";
 import { findInstanceByKey, type InstanceRow, insertInstance } from "../storage/instances.ts";
 import { findParticipant, insertParticipant, type ParticipantRow } from "../storage/participants.ts";
 import type { AuditEntry, Storage } from "../storage/storage.ts";
 import type { InstallableArtifact } from "./artifact.ts";
-import type { Statements } from "./statements.ts";
 
 export interface InstallerDeps {
   port: Port;
   clock: Clock;
   storage: Storage;
-  statements: Statements;
-  notices: NoticePublisher;
+  outbox: NoticeOutbox;
 }
 
 /** Who does it: for the audit row, and, in dev mode, whose participants they become. */
@@ -75,7 +74,7 @@ export class Installer {
     actor: Actor,
   ): Promise<Result<DeploymentRow, "name_taken" | "name_illegal">> {
     if (!isParticipantId(name)) return err("name_illegal");
-    const { storage, clock, port } = this.#deps;
+    const { storage, clock, port, outbox } = this.#deps;
     const now = clock.now();
     const row: DeploymentRow = {
       id: newId(port, now),
@@ -93,19 +92,34 @@ export class Installer {
     const created = await storage.mutate(audit, async (tx): Promise<Result<DeploymentRow, "name_taken">> => {
       if ((await findDeploymentByName(tx, name)) !== undefined) return err("name_taken");
       await insertDeployment(tx, row);
+      await outbox.addRoute(tx, row.id);
       return ok(row);
     });
-    if (created.isOk()) await this.announce(row);
+    await outbox.flush();
     return created;
   }
 
   /** Points a deployment at another installed revision of its participant. */
   async redeploy(deployment: DeploymentRow, digest: string, actor: Actor): Promise<DeploymentRow> {
     const audit = this.#audit(actor, "deployment.update", deployment.id, { digest });
-    await this.#deps.storage.mutate(audit, (tx) => setDeploymentDigest(tx, deployment.id, digest));
-    const row = { ...deployment, participantDigest: digest };
-    await this.announce(row);
-    return row;
+    const { storage, outbox } = this.#deps;
+    await storage.mutate(audit, async (tx) => {
+      await setDeploymentDigest(tx, deployment.id, digest);
+      await outbox.addRoute(tx, deployment.id);
+    });
+    await outbox.flush();
+    return { ...deployment, participantDigest: digest };
+  }
+
+  /** Lets a disabled deployment serve again. */
+  async enable(deployment: DeploymentRow, actor: Actor): Promise<DeploymentRow> {
+    const { storage, outbox } = this.#deps;
+    await storage.mutate(this.#audit(actor, "deployment.enable", deployment.id), async (tx) => {
+      await setDeploymentDisabled(tx, deployment.id, false);
+      await outbox.addRoute(tx, deployment.id);
+    });
+    await outbox.flush();
+    return { ...deployment, disabled: 0 };
   }
 
   /** Adds an instance that proves itself by an identity key, of which only the public half is known here. */
@@ -133,11 +147,6 @@ export class Installer {
       await insertInstance(tx, row);
       return ok(row);
     });
-  }
-
-  /** Publishes the deployment's route: what it provides, or may be called with, has changed. */
-  async announce(row: DeploymentRow): Promise<void> {
-    await this.#deps.notices.notice("route", row.id, this.#deps.statements.route(row));
   }
 
   #audit(actor: Actor, action: string, subject: string, detail: AuditEntry["detail"] = {}): AuditEntry {

@@ -1,7 +1,7 @@
-import { newId, type Port, revocationNoticeId, type Signed } from "@trellis/protocol";
+import { newId, type Port } from "@trellis/protocol";
 import type { Clock } from "@trellis/runtime/node";
 import type { Transaction } from "kysely";
-import type { NoticePublisher } from "../notices/publisher.ts";
+import type { NoticeOutbox } from "../notices/outbox.ts";
 import { revokeAuthorizations } from "../storage/authorizations.ts";
 import { type ConnectionRow, connectionsOf, findConnection } from "../storage/connections.ts";
 import { type DeploymentRow, rollEpoch } from "../storage/deployments.ts";
@@ -20,14 +20,12 @@ export interface RevokerDeps {
   clock: Clock;
   storage: Storage;
   statements: Statements;
-  notices: NoticePublisher;
+  outbox: NoticeOutbox;
   kicker: Kicker;
 }
 
 /** A revocation that SQL holds; what is left is to tell and to kick. */
 export interface Revoked {
-  subject: RevocationSubject;
-  signed: Signed;
   connections: readonly ConnectionRow[];
   rolled: DeploymentRow | undefined;
 }
@@ -43,7 +41,7 @@ const columns = {
  *
  * The order is the invariant: 1. SQL, in the mutation that caused it: from its commit on the callout refuses;
  * 2. the signed notice: from then on providers refuse; 3. the kick: only now, since whoever is kicked comes
- * straight back. A crash in between is repaired at start, from SQL.
+ * straight back. What a crash or an absent broker leaves undone, the next start or sweep does, from SQL.
  */
 export class Revoker {
   readonly #deps: RevokerDeps;
@@ -65,16 +63,15 @@ export class Revoker {
     const connections = await this.#connections(tx, subject);
     const deployment = await deploymentToRoll(tx, subject);
     const rolled = deployment === undefined ? undefined : await rollEpoch(tx, deployment);
-    return { subject, signed, connections, rolled };
+    await this.#deps.outbox.addRevocation(tx, subject);
+    if (rolled !== undefined) await this.#deps.outbox.addRoute(tx, rolled.id);
+    return { connections, rolled };
   }
 
   /** Steps 2 and 3, after the commit. */
   async enforce(revoked: Revoked): Promise<void> {
-    const { notices, statements, kicker } = this.#deps;
-    await notices.notice("revocation", revocationNoticeId(revoked.subject), revoked.signed);
-    if (revoked.rolled !== undefined) {
-      await notices.notice("route", revoked.rolled.id, statements.route(revoked.rolled));
-    }
+    const { outbox, kicker } = this.#deps;
+    await outbox.flush();
     await Promise.all(revoked.connections.map((connection) => kicker.kick(connection.id)));
   }
 

@@ -1,5 +1,5 @@
 import type { Clock } from "@trellis/runtime/node";
-import { newestAuthorizations, revokeAuthorizations } from "../storage/authorizations.ts";
+import { endedConnections, revokeAuthorizations } from "../storage/authorizations.ts";
 import { allConnections, type ConnectionRow, deleteConnection } from "../storage/connections.ts";
 import { abandonedInstances, deleteInstance } from "../storage/instances.ts";
 import type { AuditEntry, Storage } from "../storage/storage.ts";
@@ -37,10 +37,8 @@ export class Sweeper {
   /** The broker enforces no authorization's end by itself: its own tokens live longer. */
   async #reap(): Promise<void> {
     const { storage, tracker, clock } = this.#options;
-    const now = clock.now();
-    for (const row of await newestAuthorizations(storage.queries)) {
-      if (row.revokedAt !== null || row.expiresAt <= now) await tracker.kick(row.connectionId);
-    }
+    for (const connection of await endedConnections(storage.queries, clock.now()))
+      await tracker.kick(connection);
   }
 
   async #forgetConnections(): Promise<void> {

@@ -135,6 +135,13 @@ export const coreApi = defineApi(
         output: Type.Object({ deployment: DeploymentSchema }),
         errors: [NotKnown, NameRefused],
       }),
+      "Core.Deployments.Update": rpc({
+        description: "Moves the deployment to the participant's current revision, or to the one of a digest.",
+        input: Type.Object({ id: Id, digest: Type.Optional(Type.String({ maxLength: 64 })) }),
+        output: Type.Object({ deployment: DeploymentSchema }),
+        errors: [NotKnown],
+        idempotent: true,
+      }),
       "Core.Deployments.Disable": rpc({
         input: Type.Object({ id: Id, reason }),
         output: Type.Object({ deployment: DeploymentSchema }),

@@ -1,6 +1,6 @@
 import { err, ok } from "@trellis/result";
 import { findDeployment, listDeployments, setDeploymentDisabled } from "../storage/deployments.ts";
-import { findParticipant } from "../storage/participants.ts";
+import { findParticipant, findParticipantByDigest } from "../storage/participants.ts";
 import { type CoreHandlersOf, NameRefused, NotKnown } from "./api.ts";
 import type { CoreDeps } from "./handlers.ts";
 import { nextCursor, readPage } from "./page.ts";
@@ -35,6 +35,21 @@ export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
       return ok({ deployment: deploymentView(created.value) });
     },
 
+    /** Running processes of an older revision go on until they end; new ones must run this revision. */
+    "Core.Deployments.Update": async (input) => {
+      const row = await findDeployment(queries, input.id);
+      if (row === undefined) return unknown(input.id);
+      const participant =
+        input.digest === undefined
+          ? await findParticipant(queries, row.participantId)
+          : await findParticipantByDigest(queries, row.participantId, input.digest);
+      if (participant === undefined) {
+        return err(new NotKnown({ data: { kind: "participant", id: input.digest ?? row.participantId } }));
+      }
+      if (participant.digest === row.participantDigest) return ok({ deployment: deploymentView(row) });
+      return ok({ deployment: deploymentView(await installer.redeploy(row, participant.digest, actor)) });
+    },
+
     /** Ends every connection of the deployment; callers learn that its route is void. */
     "Core.Deployments.Disable": async (input) => {
       const { id, reason = "disabled" } = input;
@@ -54,10 +69,7 @@ export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
       const row = await findDeployment(queries, input.id);
       if (row === undefined) return unknown(input.id);
       if (row.disabled === 0) return ok({ deployment: deploymentView(row) });
-      const audit = revoker.audit(actor.name, "deployment.enable", input.id);
-      await storage.mutate(audit, (tx) => setDeploymentDisabled(tx, input.id, false));
-      await installer.announce(row);
-      return ok({ deployment: deploymentView({ ...row, disabled: 0 }) });
+      return ok({ deployment: deploymentView(await installer.enable(row, actor)) });
     },
   };
 }

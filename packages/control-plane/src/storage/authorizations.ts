@@ -28,7 +28,18 @@ export async function revokeAuthorizations(
   return rows.map((row) => row.digest);
 }
 
-/** The newest authorizations of all known connections, for the reaper and the warm start of the callout. */
+/** Connections whose newest authorization is expired or revoked. */
+export async function endedConnections(queries: Queries, now: number): Promise<string[]> {
+  const rows = await queries
+    .selectFrom("connections as c")
+    .innerJoin("authorizations as a", "a.digest", "c.authorizationDigest")
+    .select("c.id")
+    .where((where) => where.or([where("a.revokedAt", "is not", null), where("a.expiresAt", "<=", now)]))
+    .execute();
+  return rows.map((row) => row.id);
+}
+
+/** The newest authorizations of all known connections: what a lost stream is written again from. */
 export function newestAuthorizations(queries: Queries): Promise<AuthorizationRow[]> {
   return queries
     .selectFrom("authorizations as a")

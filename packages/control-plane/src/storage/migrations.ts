@@ -149,6 +149,12 @@ async function createSessions(database: Kysely<unknown>): Promise<void> {
     .addPrimaryKeyConstraint("revocationsPrimary", ["subjectKind", "subjectId"])
     .execute();
   await schema
+    .createTable("pendingNotices")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("kind", "text", (column) => column.notNull())
+    .addColumn("about", "text", (column) => column.notNull())
+    .execute();
+  await schema
     .createTable("issuers")
     .addColumn("id", "text", (column) => column.primaryKey())
     .addColumn("publicKey", "text", (column) => column.notNull())

@@ -23,6 +23,20 @@ export async function saveRevocation(queries: Queries, row: RevocationRow): Prom
     .execute();
 }
 
+/** The standing revocation of one subject. */
+export function findRevocation(
+  queries: Queries,
+  kind: string,
+  id: string,
+): Promise<RevocationRow | undefined> {
+  return queries
+    .selectFrom("revocations")
+    .selectAll()
+    .where("subjectKind", "=", kind)
+    .where("subjectId", "=", id)
+    .executeTakeFirst();
+}
+
 /** Every revocation: all of them are published again when the stream was lost. */
 export function allRevocations(queries: Queries): Promise<RevocationRow[]> {
   return queries.selectFrom("revocations").selectAll().execute();

@@ -118,6 +118,14 @@ export interface RevocationsTable {
   signature: string;
 }
 
+/** Notices that a mutation caused and that are not known to be published: written with it, removed after it. */
+export interface PendingNoticesTable {
+  id: string;
+  kind: "revocation" | "route";
+  /** Deployment id of a route; subject kind and id of a revocation, with a space between. */
+  about: string;
+}
+
 export interface AuditTable {
   id: string;
   at: number;
@@ -146,6 +154,7 @@ export interface Database {
   authorizations: AuthorizationsTable;
   contents: ContentsTable;
   revocations: RevocationsTable;
+  pendingNotices: PendingNoticesTable;
   audit: AuditTable;
   issuers: IssuersTable;
 }
