@@ -1,4 +1,4 @@
-import { Err, type ErrorOf, err, Ok, Result, type ValueOf } from "./result.ts";
+import { type AnyResult, Err, type ErrorOf, err, Ok, Result, type ValueOf } from "./result.ts";
 import { UnexpectedError } from "./unexpected-error.ts";
 
 type Eventual<T> = T | PromiseLike<T>;
@@ -32,11 +32,12 @@ export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
   }
 
   /** One that follows a Result or a promise of one. A rejection becomes an UnexpectedError. */
-  static from<T, E>(source: Eventual<Result<T, E>>): AsyncResult<T, E | UnexpectedError> {
-    if (isThenable(source)) {
-      return new AsyncResult<T, E | UnexpectedError>(Promise.resolve(source).then((r) => r, toUnexpected));
-    }
-    return AsyncResult.#of<T, E | UnexpectedError>(source);
+  static from<R extends AnyResult>(
+    source: Eventual<R>,
+  ): AsyncResult<ValueOf<R>, ErrorOf<R> | UnexpectedError>;
+  static from(source: Eventual<AnyResult>): AsyncResult<unknown, unknown> {
+    if (isThenable(source)) return new AsyncResult(Promise.resolve(source).then((r) => r, toUnexpected));
+    return AsyncResult.#of(source);
   }
 
   /** Starts `work` now; what it throws or rejects with becomes an `Err`. */
@@ -119,13 +120,15 @@ export class AsyncResult<T, E> implements PromiseLike<Result<T, E>> {
   }
 
   /** Goes on with another step that can fail. */
-  andThen<U = never, F = never>(next: (value: T) => Eventual<Result<U, F>>): AsyncResult<U, E | F> {
-    return this.#chain<U, E | F>(async (r) => (r.ok ? next(r.value) : r));
+  andThen<N extends AnyResult>(next: (value: T) => Eventual<N>): AsyncResult<ValueOf<N>, E | ErrorOf<N>>;
+  andThen(next: (value: T) => Eventual<AnyResult>): AsyncResult<unknown, unknown> {
+    return this.#chain<unknown, unknown>(async (r) => (r.ok ? next(r.value) : r));
   }
 
   /** Recovers from an error, perhaps by another error. */
-  orElse<U = never, F = never>(recover: (error: E) => Eventual<Result<U, F>>): AsyncResult<T | U, F> {
-    return this.#chain<T | U, F>(async (r) => (r.ok ? r : recover(r.error)));
+  orElse<N extends AnyResult>(recover: (error: E) => Eventual<N>): AsyncResult<T | ValueOf<N>, ErrorOf<N>>;
+  orElse(recover: (error: E) => Eventual<AnyResult>): AsyncResult<unknown, unknown> {
+    return this.#chain<unknown, unknown>(async (r) => (r.ok ? r : recover(r.error)));
   }
 
   /** Leaves it by one of two ways. Rejects if the chosen arm throws. */

@@ -103,6 +103,21 @@ test("one arm alone has the same methods", () => {
   expectTypeOf(err(new Full()).mapErr(() => new Missing())).toEqualTypeOf<Result<never, Missing>>();
 });
 
+test("a union of errors, as a function without an annotation returns it, has the same methods", () => {
+  const pick = (n: number) => (n === 0 ? err(new Missing()) : n === 1 ? err(new Full()) : ok(n));
+  const r = pick(3);
+  if (r.isErr()) expectTypeOf(r.error).toEqualTypeOf<Missing | Full>();
+  else expectTypeOf(r.value).toEqualTypeOf<number>();
+  expectTypeOf(r.map((n) => String(n))).toEqualTypeOf<Result<string, Missing | Full>>();
+  expectTypeOf(r.andThen((n) => pick(n))).toEqualTypeOf<Result<number, Missing | Full>>();
+  expectTypeOf(AsyncResult.from(Promise.resolve(r))).toEqualTypeOf<
+    AsyncResult<number, Missing | Full | UnexpectedError>
+  >();
+  expectTypeOf(AsyncResult.ok("a").andThen(async () => pick(1))).toEqualTypeOf<
+    AsyncResult<number, Missing | Full>
+  >();
+});
+
 test("all keeps tuples", () => {
   expectTypeOf(Result.all([ok(1), find("a")])).toEqualTypeOf<Result<[number, { id: string }], Missing>>();
   expectTypeOf(AsyncResult.all([load("a"), AsyncResult.ok("x")])).toEqualTypeOf<

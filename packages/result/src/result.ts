@@ -9,6 +9,15 @@ const BRAND = Symbol.for("trellis.result");
  */
 export type Result<T, E> = Ok<T> | Err<E>;
 
+/** Any Result, for type parameters. */
+export type AnyResult = Ok<unknown> | Err<unknown>;
+
+/** The value type of a Result. */
+export type ValueOf<R> = R extends Ok<infer T> ? T : never;
+
+/** The error type of a Result. */
+export type ErrorOf<R> = R extends Err<infer E> ? E : never;
+
 /** The two ways out of a Result. */
 export interface Arms<T, E, A, B> {
   readonly ok: (value: T) => A;
@@ -16,63 +25,75 @@ export interface Arms<T, E, A, B> {
 }
 
 /**
- * The methods of both arms. Each takes its types from `this`, so that an `Ok` needs no error type and an `Err` no
- * value type: an `Err` found in one Result can be returned as any other Result with that error.
+ * The methods of both arms. Each reads its types off `this`: an `Ok` needs no error type and an `Err` no value type,
+ * so that an `Err` found in one Result can be returned as any other Result with that error, and a union of several
+ * errors (what a function without an annotation returns) has the same methods as a Result.
+ *
+ * Each has one public signature and a body that sees `unknown`: what a callback is given is of the type that it
+ * expects because both come from the same `this`; the casts to `never` say so.
  */
 abstract class Outcome {
-  isOk<T, E = never>(this: Result<T, E>): this is Ok<T> {
-    return this.ok;
+  isOk(): this is Extract<this, { readonly ok: true }> {
+    return isOk(this);
   }
 
-  isErr<E, T = never>(this: Result<T, E>): this is Err<E> {
-    return !this.ok;
+  isErr(): this is Extract<this, { readonly ok: false }> {
+    return isErr(this);
   }
 
   /** Changes the value, leaves an error alone. What `change` throws is thrown. */
-  map<T, U, E = never>(this: Result<T, E>, change: (value: T) => U): Result<U, E> {
-    return this.ok ? new Ok(change(this.value)) : this;
+  map<R extends AnyResult, U>(this: R, change: (value: ValueOf<R>) => U): Result<U, ErrorOf<R>>;
+  map(this: AnyResult, change: (value: never) => unknown): AnyResult {
+    return this.ok ? new Ok(change(this.value as never)) : this;
   }
 
   /** Changes the error, leaves a value alone. */
-  mapErr<E, F, T = never>(this: Result<T, E>, change: (error: E) => F): Result<T, F> {
-    return this.ok ? this : new Err(change(this.error));
+  mapErr<R extends AnyResult, F>(this: R, change: (error: ErrorOf<R>) => F): Result<ValueOf<R>, F>;
+  mapErr(this: AnyResult, change: (error: never) => unknown): AnyResult {
+    return this.ok ? this : new Err(change(this.error as never));
   }
 
   /** Goes on with another step that can fail. */
-  andThen<T, U = never, F = never, E = never>(
-    this: Result<T, E>,
-    next: (value: T) => Result<U, F>,
-  ): Result<U, E | F> {
-    return this.ok ? next(this.value) : this;
+  andThen<R extends AnyResult, N extends AnyResult>(
+    this: R,
+    next: (value: ValueOf<R>) => N,
+  ): Result<ValueOf<N>, ErrorOf<R> | ErrorOf<N>>;
+  andThen(this: AnyResult, next: (value: never) => AnyResult): AnyResult {
+    return this.ok ? next(this.value as never) : this;
   }
 
   /** Recovers from an error, perhaps by another error. */
-  orElse<E, U = never, F = never, T = never>(
-    this: Result<T, E>,
-    recover: (error: E) => Result<U, F>,
-  ): Result<T | U, F> {
-    return this.ok ? this : recover(this.error);
+  orElse<R extends AnyResult, N extends AnyResult>(
+    this: R,
+    recover: (error: ErrorOf<R>) => N,
+  ): Result<ValueOf<R> | ValueOf<N>, ErrorOf<N>>;
+  orElse(this: AnyResult, recover: (error: never) => AnyResult): AnyResult {
+    return this.ok ? this : recover(this.error as never);
   }
 
   /** Leaves the Result by one of two ways. */
-  match<A, B, T = never, E = never>(this: Result<T, E>, arms: Arms<T, E, A, B>): A | B {
-    return this.ok ? arms.ok(this.value) : arms.err(this.error);
+  match<R extends AnyResult, A, B>(this: R, arms: Arms<ValueOf<R>, ErrorOf<R>, A, B>): A | B;
+  match(this: AnyResult, arms: Arms<never, never, unknown, unknown>): unknown {
+    return this.ok ? arms.ok(this.value as never) : arms.err(this.error as never);
   }
 
   /** The value, or this very `Err`: `const x = r.take(); if (isErr(x)) return x;`. */
-  take<T = never, E = never>(this: Result<T, E>): T | Err<E> {
+  take<R extends AnyResult>(this: R): ValueOf<R> | Extract<R, { readonly ok: false }>;
+  take(this: AnyResult): unknown {
     return this.ok ? this.value : this;
   }
 
   /** The value, or the error thrown. */
-  orThrow<T = never, E = never>(this: Result<T, E>): T {
+  orThrow<R extends AnyResult>(this: R): ValueOf<R>;
+  orThrow(this: AnyResult): unknown {
     if (this.ok) return this.value;
     throw this.error instanceof Error ? this.error : UnexpectedError.from(this.error);
   }
 
   /** The value, or what `otherwise` makes of the error. */
-  unwrapOrElse<E, U, T = never>(this: Result<T, E>, otherwise: (error: E) => U): T | U {
-    return this.ok ? this.value : otherwise(this.error);
+  unwrapOrElse<R extends AnyResult, U>(this: R, otherwise: (error: ErrorOf<R>) => U): ValueOf<R> | U;
+  unwrapOrElse(this: AnyResult, otherwise: (error: never) => unknown): unknown {
+    return this.ok ? this.value : otherwise(this.error as never);
   }
 }
 
@@ -131,11 +152,6 @@ export function isOk<X>(value: X): value is OkOf<X> {
 export function isErr<X>(value: X): value is ErrOf<X> {
   return isResult(value) && !value.ok;
 }
-
-/** The value type of a Result. */
-export type ValueOf<R> = R extends Ok<infer T> ? T : never;
-/** The error type of a Result. */
-export type ErrorOf<R> = R extends Err<infer E> ? E : never;
 
 type Values<R> = { -readonly [K in keyof R]: ValueOf<R[K]> };
 type Errors<R extends readonly unknown[]> = ErrorOf<R[number]>;
