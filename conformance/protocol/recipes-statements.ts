@@ -2,6 +2,7 @@ import { compileSchema } from "@trellis/contract";
 import {
   API_BINDING,
   AUTHORIZATION,
+  type AuthError,
   authorizationDigest,
   BootstrapAnswerSchema,
   BootstrapRequestSchema,
@@ -20,6 +21,7 @@ import {
   ROUTE_NOTICE,
   rootFingerprint,
   type Signed,
+  type StatementKind,
   sealRouteKey,
   signStatement,
   toBase64Url,
@@ -29,15 +31,17 @@ import {
   verifyStatement,
   WellKnownSchema,
 } from "@trellis/protocol";
+import type { Result } from "@trellis/result";
+import type { TObject } from "typebox";
 import { bytes, type Recipes, recipe } from "./recipe.ts";
 
-const KINDS = {
+const KINDS: Readonly<Record<string, StatementKind<TObject>>> = {
   authorization: AUTHORIZATION,
   binding: API_BINDING,
   route: ROUTE_NOTICE,
   revocation: REVOCATION,
   "connection-end": CONNECTION_END,
-} as const;
+};
 
 const LABELS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(Object.entries(KINDS).map(([kind, { label }]) => [kind, label])),
@@ -54,6 +58,11 @@ const BODIES = {
   heartbeat: HeartbeatSchema,
   grants: GrantsSchema,
 } as const;
+
+/** The value, or why there is none. */
+function outcome(result: Result<unknown, AuthError>): unknown {
+  return result.ok ? { verified: result.value } : result.error.reason;
+}
 
 function fixedKeys(port: Port, input: { seed: string }) {
   return port.ed25519.keyPair(bytes(input.seed));
@@ -97,31 +106,29 @@ export const statementRecipes: Recipes = {
     return { ...signed, digest: authorizationDigest(port, signed.payload) };
   }),
   verify: recipe(
-    (
-      port,
-      input: { kind: keyof typeof KINDS; rootSeed: string; seed: string; now: number; signed: Signed },
-    ) =>
-      verifyStatement(port, {
-        ...KINDS[input.kind],
-        signed: input.signed,
-        issuers: issuerSet(port, input),
-        now: input.now,
-      }).match<unknown, unknown>({ ok: () => "verified", err: ({ reason }) => reason }),
+    (port, input: { kind: string; rootSeed: string; seed: string; now: number; signed: Signed }) => {
+      const kind: StatementKind<TObject> | undefined = KINDS[input.kind];
+      if (kind === undefined) throw new TypeError(`No statement "${input.kind}"`);
+      return outcome(
+        verifyStatement(port, {
+          ...kind,
+          signed: input.signed,
+          issuers: issuerSet(port, input),
+          now: input.now,
+        }),
+      );
+    },
   ),
   verifyIssuers: recipe((port, input: { signed: Signed; pinnedRoot?: string; minimumSequence?: number }) =>
-    verifyIssuers(port, input).match<unknown, unknown>({
-      ok: (set) => ({ rootFingerprint: set.rootFingerprint, issuers: [...set.issuers.keys()] }),
-      err: ({ reason }) => reason,
-    }),
+    outcome(
+      verifyIssuers(port, input).map((set) => ({
+        rootFingerprint: set.rootFingerprint,
+        issuers: [...set.issuers.keys()],
+      })),
+    ),
   ),
   verifyHeartbeat: recipe((port, input: { signed: Signed; seed: string }) =>
-    verifyHeartbeat(port, { signed: input.signed, publicKey: fixedKeys(port, input).publicKey }).match<
-      unknown,
-      unknown
-    >({
-      ok: () => "verified",
-      err: ({ reason }) => reason,
-    }),
+    outcome(verifyHeartbeat(port, { signed: input.signed, publicKey: fixedKeys(port, input).publicKey })),
   ),
   grantsDigest: recipe((port, input: Parameters<typeof grantsDigest>[1]) => grantsDigest(port, input)),
   seal: recipe(

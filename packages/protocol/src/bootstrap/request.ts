@@ -3,7 +3,7 @@ import { CLOSED, DigestField, KeyField, TextField, TimeField, TokenField } from 
 
 const members = {
   version: Type.Literal(1),
-  kind: Type.Union([Type.Literal("service"), Type.Literal("client")]),
+  kind: Type.Enum(["service", "client"]),
   /** The public half of the durable key that makes the identity proof. */
   identityKey: KeyField,
   /** A label for people. */

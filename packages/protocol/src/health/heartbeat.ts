@@ -1,5 +1,5 @@
 import { compileSchema } from "@trellis/contract";
-import { err, ok, type Result } from "@trellis/result";
+import { ok, type Result } from "@trellis/result";
 import { type Static, Type } from "typebox";
 import type { AuthError } from "../errors/auth-error.ts";
 import type { Port, SigningKey } from "../port/port.ts";
@@ -17,7 +17,7 @@ import { isSignedBy, readPayload, refused, type Signed, signStatement } from "..
 export const HEARTBEAT_LABEL = "trellis.heartbeat.v1";
 
 const Count = Type.Integer({ minimum: 0 });
-const Status = Type.Union([Type.Literal("ok"), Type.Literal("degraded"), Type.Literal("failed")]);
+const Status = Type.Enum(["ok", "degraded", "failed"]);
 const Info = Type.Record(Type.String(), Type.Unknown());
 
 /** How one check of a process went. */
@@ -75,7 +75,7 @@ export function verifyHeartbeat(
   input: { signed: Signed; publicKey: Uint8Array },
 ): Result<Heartbeat, AuthError> {
   const payload = readPayload(input.signed);
-  if (!payload.ok) return err(payload.error);
+  if (!payload.ok) return payload;
   if (!isSignedBy(port, { label: HEARTBEAT_LABEL, ...input })) return refused("signature_invalid");
   if (compileSchema(HeartbeatSchema).issues(payload.value) !== undefined) return refused("schema_mismatch");
   return ok(payload.value as Heartbeat);

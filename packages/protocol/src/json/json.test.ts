@@ -81,7 +81,7 @@ describe("encodeJson", () => {
 
   it("refuses undefined and holes in arrays", () => {
     expect(Object.keys(issuesOf([1, undefined]))).toEqual(["/1"]);
-    expect(Object.keys(issuesOf(new Array(2)))).toEqual(["/0", "/1"]);
+    expect(Object.keys(issuesOf(Array(2)))).toEqual(["/0", "/1"]);
   });
 
   it("names every place, but not without end", () => {

@@ -24,10 +24,7 @@ export const AuthorizationSchema = Type.Object(
   {
     version: Type.Literal(1),
     issuer: KeyIdField,
-    principal: Type.Object(
-      { kind: Type.Union(PRINCIPAL_KINDS.map((kind) => Type.Literal(kind))), id: TextField },
-      CLOSED,
-    ),
+    principal: Type.Object({ kind: Type.Enum(PRINCIPAL_KINDS), id: TextField }, CLOSED),
     /** Key id of the identity key that proved itself at bootstrap. */
     identity: KeyIdField,
     participant: ParticipantField,

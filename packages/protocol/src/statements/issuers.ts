@@ -1,5 +1,5 @@
 import { compileSchema } from "@trellis/contract";
-import { err, ok, type Result } from "@trellis/result";
+import { ok, type Result } from "@trellis/result";
 import { type Static, Type } from "typebox";
 import { fromBase64Url } from "../bytes/base64url.ts";
 import type { AuthError } from "../errors/auth-error.ts";
@@ -59,7 +59,7 @@ export interface VerifyIssuersInput {
 /** Verifies a list of issuers. Reasons: `malformed`, `not_canonical`, `schema_mismatch`, `root_mismatch`, `signature_invalid`, `sequence_rollback`. */
 export function verifyIssuers(port: Port, input: VerifyIssuersInput): Result<IssuerSet, AuthError> {
   const payload = readPayload(input.signed);
-  if (!payload.ok) return err(payload.error);
+  if (!payload.ok) return payload;
   if (compileSchema(IssuersSchema).issues(payload.value) !== undefined) return refused("schema_mismatch");
   const list = payload.value as Issuers;
   const root = fromBase64Url(list.root);

@@ -10,10 +10,7 @@ export const RevocationSchema = Type.Object(
   {
     version: Type.Literal(1),
     issuer: KeyIdField,
-    subject: Type.Object(
-      { kind: Type.Union(REVOCATION_SUBJECTS.map((kind) => Type.Literal(kind))), id: TextField },
-      CLOSED,
-    ),
+    subject: Type.Object({ kind: Type.Enum(REVOCATION_SUBJECTS), id: TextField }, CLOSED),
     /** Authorizations that began at or before this instant are revoked. */
     at: TimeField,
     reason: TextField,

@@ -1,5 +1,5 @@
 import { compileSchema } from "@trellis/contract";
-import { err, ok, type Result } from "@trellis/result";
+import { ok, type Result } from "@trellis/result";
 import type { Static, TObject } from "typebox";
 import type { AuthError } from "../errors/auth-error.ts";
 import type { Port } from "../port/port.ts";
@@ -31,7 +31,7 @@ export function verifyStatement<S extends TObject>(
 ): Result<Static<S>, AuthError> {
   const { label, signed, issuers, now } = input;
   const payload = readPayload(signed);
-  if (!payload.ok) return err(payload.error);
+  if (!payload.ok) return payload;
   const id = payload.value["issuer"];
   const issuer = typeof id === "string" ? issuers.issuers.get(id) : undefined;
   if (issuer === undefined) return refused("unknown_issuer");
