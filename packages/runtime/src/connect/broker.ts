@@ -17,6 +17,7 @@ import type { Logger } from "../logging/logger.ts";
  * B1. Nothing is published while the socket is down: the client would keep it and send it later, when its
  *     caller has long been told that it failed.
  * B2. A refusal of one subject reaches only the listeners of that subject.
+ * B3. What a listener throws ends neither the reading of the socket nor the watching of its state.
  */
 export interface BrokerEvents {
   onDown(reason: string): void;
@@ -90,8 +91,13 @@ export class Broker {
     return this.#nats.subscribe(subject, {
       ...(options.queue === undefined ? {} : { queue: options.queue }),
       callback: (error, message) => {
-        if (error === null) options.onMessage(message);
-        else if (error instanceof PermissionViolationError) options.onDenied(denied(error));
+        try {
+          if (error === null) options.onMessage(message);
+          else if (error instanceof PermissionViolationError) options.onDenied(denied(error));
+        } catch (thrown) {
+          // The client reads its socket in the same loop: an exception in there would end the reading for good.
+          this.#log.error({ err: thrown }, "A message could not be handled");
+        }
       },
     });
   }

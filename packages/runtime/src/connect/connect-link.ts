@@ -5,7 +5,7 @@ import { platform as hostPlatform } from "#platform";
 import { systemClock } from "../lifecycle/clock.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
 import { deadlineSignal } from "../lifecycle/signals.ts";
-import { createLogger, type Logger, silentLogger } from "../logging/logger.ts";
+import { createLogger, guardedLogger, type Logger, silentLogger } from "../logging/logger.ts";
 import type { DiscoveredSettings, Platform } from "../platform/platform.ts";
 import type { AdmissionLimits } from "../rpc/admission.ts";
 import type { NoResponderRetry } from "../rpc/rpc-client.ts";
@@ -149,7 +149,7 @@ function resolveSettings<P extends AnyParticipant>(
   const { log } = runtime;
   return {
     label,
-    log: log === false ? silentLogger : (log ?? createLogger(platform.logSink, label)),
+    log: log === false ? silentLogger : guardedLogger(log ?? createLogger(platform.logSink, label)),
     timeoutMs: runtime.timeout ?? defaultTimeoutMs,
     noResponderRetry: runtime.noResponderRetry ?? defaultRetry,
     heartbeatMs: runtime.health?.publishIntervalMs ?? 30_000,

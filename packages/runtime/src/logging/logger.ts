@@ -21,6 +21,18 @@ export const silentLogger: Logger = {
   error() {},
 };
 
+/** A logger that throws (a full disk, a closed transport) must not take the work down that it reports on. */
+export function guardedLogger(log: Logger): Logger {
+  const guarded = (level: Level) => (fields: LogFields, message?: string) => {
+    try {
+      log[level](fields, message);
+    } catch {
+      // There is nobody left to tell.
+    }
+  };
+  return { debug: guarded("debug"), info: guarded("info"), warn: guarded("warn"), error: guarded("error") };
+}
+
 /** What the default logger writes to, so that the platform (stderr, console) stays outside. */
 export interface LogSink {
   /** Human-readable lines when true, JSON lines when false. */

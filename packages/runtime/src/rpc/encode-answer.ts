@@ -22,16 +22,33 @@ export function encodeFailure(error: TrellisError): Answer {
   return { status: RESULT_STATUS.error, payload: JSON.stringify(encodeError(error)) };
 }
 
-/** Encodes what a handler returned: a value, a declared error, or a Result of the two. */
+/** Encodes what a handler returned: a value, a declared error, or a Result of the two. Never throws. */
 export function encodeReturned(action: RpcAction, returned: unknown): EncodedAnswer {
-  if (isResult(returned)) {
-    return returned.isOk() ? encodeOutput(action, returned.value) : encodeThrown(action, returned.error);
+  try {
+    return encodeAny(action, returned);
+  } catch (thrown) {
+    // A getter or a proxy of the value threw while it was looked at: the handler's failure like any other.
+    return unexpected(`The handler of ${action.name} returned what cannot be read`, thrown);
   }
-  return returned instanceof DeclaredError ? encodeThrown(action, returned) : encodeOutput(action, returned);
 }
 
-/** Encodes what a handler threw: a declared error as itself, anything else as an id. */
+/** Encodes what a handler threw: a declared error as itself, anything else as an id. Never throws. */
 export function encodeThrown(action: RpcAction, thrown: unknown): EncodedAnswer {
+  try {
+    return encodeFault(action, thrown);
+  } catch (again) {
+    return unexpected(`The handler of ${action.name} threw what cannot be read`, again);
+  }
+}
+
+function encodeAny(action: RpcAction, returned: unknown): EncodedAnswer {
+  if (isResult(returned)) {
+    return returned.isOk() ? encodeOutput(action, returned.value) : encodeFault(action, returned.error);
+  }
+  return returned instanceof DeclaredError ? encodeFault(action, returned) : encodeOutput(action, returned);
+}
+
+function encodeFault(action: RpcAction, thrown: unknown): EncodedAnswer {
   const declared = thrown instanceof DeclaredError ? action.errors[thrown.type] : undefined;
   if (declared !== undefined && thrown instanceof DeclaredError) {
     const issues = declared.dataSchema?.issues(thrown.data);

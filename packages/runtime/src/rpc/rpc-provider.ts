@@ -244,18 +244,20 @@ export class RpcProvider implements OpenCallOwner {
     this.#run(served, open, input.value);
   }
 
+  /** Runs the handler. Whatever it does, one answer goes out, and nothing is thrown or rejected here. */
   #run({ action, invoke }: Served, call: OpenCall, input: unknown): void {
+    const failed = (thrown: unknown) => this.#finish(call, encodeThrown(action, thrown));
     let returned: unknown;
+    let later: boolean;
     try {
       returned = invoke(call, input);
+      later = isThenable(returned);
     } catch (thrown) {
-      return this.#finish(call, encodeThrown(action, thrown));
+      return failed(thrown);
     }
-    if (!isThenable(returned)) return this.#finish(call, encodeReturned(action, returned));
-    returned.then(
-      (value) => this.#finish(call, encodeReturned(action, value)),
-      (thrown) => this.#finish(call, encodeThrown(action, thrown)),
-    );
+    if (!later) return this.#finish(call, encodeReturned(action, returned));
+    // Through a promise of ours: a foreign thenable may throw, or settle more than once.
+    Promise.resolve(returned).then((value) => this.#finish(call, encodeReturned(action, value)), failed);
   }
 
   #finish(call: OpenCall, { answer, bug }: EncodedAnswer): void {
@@ -305,6 +307,6 @@ function isInbox(reply: string): boolean {
   return /^_INBOX\.[A-Za-z0-9]+\.r\.[A-Za-z0-9]+$/.test(reply);
 }
 
-function isThenable(value: unknown): value is PromiseLike<unknown> {
+function isThenable(value: unknown): boolean {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
