@@ -42,8 +42,8 @@ export interface ControlPlane extends AsyncDisposable {
 }
 
 /**
- * Starts a control plane: keys, storage and broker, links into the four accounts, streams, callout, connections,
- * HTTP, in this order; it stops in the reverse one. A start that fails leaves nothing open.
+ * Starts a control plane: keys, a port, storage and broker, links into the four accounts, streams, callout,
+ * connections, requests, in this order; it stops in the reverse one. A start that fails leaves nothing open.
  */
 export async function startControlPlane(config: ControlPlaneConfig): Promise<ControlPlane> {
   const resolved = resolveConfig(config);
@@ -60,11 +60,13 @@ async function start(config: ResolvedControlPlaneConfig, scope: Scope): Promise<
   const { clock, log } = config;
   const port = nodePort;
   const keys = new KeyRing(port, loadKeyFile(join(config.dataDir, "keys.json"), clock.now()));
-  const [storage, broker] = await openBoth(config, keys, scope);
+  const listener = await listen(config.host, config.port);
+  scope.add("http", () => listener.stop());
+  const origins = config.origins ?? loopbackOrigins(listener.port);
+  const [storage, broker] = await openBoth({ config, keys, scope, origins });
   const links = await openLinks(broker.servers, keys);
   scope.add("links", () => links.close());
   const owner = config.devToken === undefined ? null : tokenOwner(config.devToken);
-  const http = { port: config.port };
   const plane = buildPlane({
     config,
     port,
@@ -73,14 +75,14 @@ async function start(config: ResolvedControlPlaneConfig, scope: Scope): Promise<
     links,
     broker,
     owner,
-    origins: () => config.origins ?? loopbackOrigins(http.port),
+    origins: () => origins,
   });
   await plane.streams.ensure();
   const callout = new CalloutResponder({
     nats: links.callout,
     storage,
     keys: keys.callout,
-    now: () => clock.now(),
+    clock,
     log,
   });
   scope.add("callout", callout.start());
@@ -98,20 +100,27 @@ async function start(config: ResolvedControlPlaneConfig, scope: Scope): Promise<
     failuresPerMinute: config.failuresPerMinute,
     addressOf: peerAddress,
   });
-  const listener = await listen(app, config.host, config.port);
-  http.port = listener.port;
-  scope.add("http", () => listener.stop());
+  listener.serve(app);
+  scope.add("requests", () => listener.serve(undefined));
   return running({ config, scope, keys, broker, plane, links, owner, httpPort: listener.port });
 }
 
 /** Storage and broker know nothing of each other: they open side by side, and both are closed when one fails. */
-async function openBoth(
-  config: ResolvedControlPlaneConfig,
-  keys: KeyRing,
-  scope: Scope,
-): Promise<[Storage, Broker]> {
+async function openBoth(input: {
+  config: ResolvedControlPlaneConfig;
+  keys: KeyRing;
+  scope: Scope;
+  origins: readonly string[];
+}): Promise<[Storage, Broker]> {
+  const { config, keys, scope, origins } = input;
   const storage = Storage.open(join(config.dataDir, "trellis.db"));
-  const broker = openBroker(config.nats, config.dataDir, keys.brokerKeys);
+  const broker = openBroker({
+    config: config.nats,
+    dataDir: config.dataDir,
+    keys: keys.brokerKeys,
+    websocketOrigins: origins,
+    say: config.say,
+  });
   const settled = await Promise.allSettled([storage, broker]);
   if (settled[0].status === "fulfilled") scope.add("storage", () => storage.then((opened) => opened.close()));
   if (settled[1].status === "fulfilled")

@@ -63,6 +63,8 @@ export function authenticate(
     return err(refusal("trellis.bootstrap.clock_skew"));
   }
   if (!provesBoth(deps, call, request)) return err(refusal("trellis.bootstrap.proof_invalid"));
+  if (!isExchangeable(deps.port, request.exchangeKey))
+    return err(refusal("trellis.bootstrap.invalid_request"));
   const verdict = deps.requestIds.use(request.requestId, now);
   if (verdict === "replayed") return err(refusal("trellis.bootstrap.request_replayed"));
   if (verdict === "full") return err(refusal("trellis.bootstrap.rate_limited", { retryAfterMs: 1000 }));
@@ -95,6 +97,16 @@ function readRequest(body: Uint8Array): BootstrapRequest | undefined {
     return compiled.Check(value) ? value : undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** A point of small order would make every shared secret with it the same: nobody could be told apart. */
+function isExchangeable(port: Port, exchangeKey: string): boolean {
+  const bytes = fromBase64Url(exchangeKey);
+  try {
+    return bytes !== undefined && port.x25519.keyPair().shared(bytes).length === 32;
+  } catch {
+    return false;
   }
 }
 

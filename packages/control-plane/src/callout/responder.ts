@@ -1,6 +1,7 @@
 import { randomInt } from "node:crypto";
 import type { Msg, NatsConnection } from "@nats-io/nats-core";
 import { userName } from "@trellis/protocol";
+import type { Clock } from "@trellis/runtime/node";
 import {
   addConnection,
   type Permissions,
@@ -8,6 +9,7 @@ import {
   storedPolicy,
   type TransportPolicy,
 } from "../authority/policy.ts";
+import { LimitedLog } from "../config/limited-log.ts";
 import type { Log } from "../config/log.ts";
 import type { CalloutKeys } from "../identity/key-ring.ts";
 import { findAuthorization, readContent } from "../storage/authorizations.ts";
@@ -31,7 +33,7 @@ export interface CalloutOptions {
   nats: NatsConnection;
   storage: Storage;
   keys: CalloutKeys;
-  now: () => number;
+  clock: Clock;
   log: Log;
 }
 
@@ -45,12 +47,14 @@ export interface CalloutOptions {
 export class CalloutResponder {
   readonly #options: CalloutOptions;
   readonly #box: SealedBox;
+  readonly #refusals: LimitedLog;
   readonly #policies = new Map<string, CompiledPolicy>();
   #pending = 0;
 
   constructor(options: CalloutOptions) {
     this.#options = options;
     this.#box = new SealedBox(options.keys.exchangeSecret);
+    this.#refusals = new LimitedLog(options.log, options.clock);
   }
 
   /** Begins to answer; returns how to end it. Several control planes share the work through a queue group. */
@@ -76,7 +80,7 @@ export class CalloutResponder {
     try {
       const opened = this.#box.open(message.data, serverKey);
       if (opened === undefined) return;
-      const request = readCalloutRequest(Buffer.from(opened).toString(), this.#options.now());
+      const request = readCalloutRequest(Buffer.from(opened).toString(), this.#options.clock.now());
       if (request === undefined) return;
       const answer = this.#box.seal(Buffer.from(await this.#answer(request)), serverKey);
       if (answer !== undefined) message.respond(answer);
@@ -92,9 +96,9 @@ export class CalloutResponder {
 
   async #answer(request: CalloutRequest): Promise<string> {
     const decision = await this.#decide(request);
-    const { keys, now } = this.#options;
+    const { keys, clock } = this.#options;
     const refused = typeof decision === "string";
-    if (refused) this.#options.log.warn({ code: `trellis.callout.${decision}` }, "A connection was refused.");
+    if (refused) this.#refusals.warn(`trellis.callout.${decision}`, "A connection was refused.");
     const outcome = refused ? { error: decision } : { jwt: decision.jwt };
     return signJwt({
       claims: {
@@ -104,7 +108,7 @@ export class CalloutResponder {
       },
       issuer: keys.issuer,
       key: keys.issuerKey,
-      now: now(),
+      now: clock.now(),
     });
   }
 
@@ -114,7 +118,7 @@ export class CalloutResponder {
     try {
       const row = await findAuthorization(this.#options.storage.queries, presented.digest);
       const known = row === undefined ? undefined : { ...row, connection: row.connectionId };
-      const session = checkSession(presented, known, this.#options.now());
+      const session = checkSession(presented, known, this.#options.clock.now());
       if (typeof session === "string") return session;
       return { jwt: await this.#userJwt(request, session) };
     } catch (error) {
@@ -127,12 +131,12 @@ export class CalloutResponder {
   }
 
   async #userJwt(request: CalloutRequest, session: CalloutSession): Promise<string> {
-    const { keys, now } = this.#options;
+    const { keys, clock } = this.#options;
     const { policy, shared } = await this.#policy(session.policyDigest);
     const { pub, sub } = addConnection(shared, policy, session.connection);
     if (pub.length === 0 || sub.length === 0) throw new Error("An allow list was empty.");
     // Jittered, so that the connections of one start do not all come back in one moment.
-    const expiresAt = now() + dayMs - randomInt(dayMs / 10);
+    const expiresAt = clock.now() + dayMs - randomInt(dayMs / 10);
     return signJwt({
       claims: {
         name: userName(session.digest, session.connection),
@@ -151,7 +155,7 @@ export class CalloutResponder {
       },
       issuer: keys.issuer,
       key: keys.issuerKey,
-      now: now(),
+      now: clock.now(),
     });
   }
 

@@ -1,18 +1,26 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { createAdaptorServer } from "@hono/node-server";
+import { createAdaptorServer, type Http2Bindings, type HttpBindings } from "@hono/node-server";
 import type { Context, Hono } from "hono";
 
 export interface HttpListener {
   host: string;
   port: number;
+  /** Gives requests to an application, or to nobody. */
+  serve(app: Hono | undefined): void;
   /** Ends the listener and every connection of it. */
   stop(): Promise<void>;
 }
 
-/** Reserves the port first, so that the address is known before there is an application to serve. */
-export async function listen(app: Hono, host: string, port: number): Promise<HttpListener> {
-  const server = createAdaptorServer({ fetch: app.fetch }) as Server;
+/**
+ * Listens before there is an application: the broker's configuration names our origins, and those hold the port.
+ * Until {@link HttpListener.serve}, and after it was taken away again, requests are answered by 503.
+ */
+export async function listen(host: string, port: number): Promise<HttpListener> {
+  let app: Hono | undefined;
+  const fetch = (request: Request, env: HttpBindings | Http2Bindings) =>
+    app?.fetch(request, env) ?? new Response(null, { status: 503 });
+  const server = createAdaptorServer({ fetch }) as Server;
   server.headersTimeout = 10_000;
   server.requestTimeout = 30_000;
   await new Promise<void>((resolve, reject) => {
@@ -26,6 +34,9 @@ export async function listen(app: Hono, host: string, port: number): Promise<Htt
   return {
     host,
     port: address.port,
+    serve: (next) => {
+      app = next;
+    },
     stop: () =>
       new Promise<void>((resolve) => {
         server.close(() => resolve());

@@ -15,12 +15,19 @@ export interface Broker {
   managed: ManagedNats | undefined;
 }
 
+export interface OpenBrokerInput {
+  config: ManagedBroker | ExternalBroker;
+  dataDir: string;
+  keys: PlatformPublicKeys;
+  /** Whose pages may open a WebSocket to the managed broker. */
+  websocketOrigins: readonly string[];
+  /** Told what takes time. */
+  say(step: string): void;
+}
+
 /** Starts the managed broker, or takes the external one as it is described. */
-export async function openBroker(
-  config: ManagedBroker | ExternalBroker,
-  dataDir: string,
-  keys: PlatformPublicKeys,
-): Promise<Broker> {
+export async function openBroker(input: OpenBrokerInput): Promise<Broker> {
+  const { config, dataDir, keys, websocketOrigins, say } = input;
   if (config.kind === "external") {
     const { servers, advertised = servers, websocket = [], replicas = 1 } = config;
     return {
@@ -30,12 +37,16 @@ export async function openBroker(
       managed: undefined,
     };
   }
-  const binary = config.binary ?? (await findNatsServer()).path;
+  const binary = config.binary ?? (await findNatsServer({ onProgress: say })).path;
   const ports = {
     ...(config.port === undefined ? {} : { port: config.port }),
     ...(config.websocketPort === undefined ? {} : { websocketPort: config.websocketPort }),
   };
-  const managed = await ManagedNats.start({ binary, dir: join(dataDir, "nats"), config: { keys, ...ports } });
+  const managed = await ManagedNats.start({
+    binary,
+    dir: join(dataDir, "nats"),
+    config: { keys, websocketOrigins, ...ports },
+  });
   return {
     servers: [managed.url],
     transports: { tcp: [managed.url], websocket: [managed.wsUrl] },
