@@ -39,7 +39,7 @@ class StandardCompiled implements CompiledSchema {
       if (result instanceof Promise) {
         // The abandoned promise may reject; nobody will look at it.
         result.catch(() => undefined);
-        return failed("the schema validates asynchronously, which a contract cannot wait for");
+        return failed("the schema threw, or it validates asynchronously, which a contract cannot wait for");
       }
       if (result.issues === undefined) return { ok: true, value: result.value };
       return { ok: false, issues: result.issues.map(toIssue) };

@@ -1,7 +1,8 @@
 import type { JsonObject } from "@trellis/result";
 import { Compile } from "typebox/compile";
-import { Clone, DecodeUnsafe, Errors, HasCodec } from "typebox/value";
+import { Errors, HasCodec } from "typebox/value";
 import { DefinitionError } from "../errors/definition-error.ts";
+import { CodecFailure, decodeTypeBox } from "./decode-typebox.ts";
 import type { CompiledSchema, Decoded, SchemaIssue } from "./compiled-schema.ts";
 import { withExactMultiples } from "./multiple-of.ts";
 import type { TypeBoxSchema } from "./schema-like.ts";
@@ -44,10 +45,10 @@ class TypeBoxCompiled implements CompiledSchema {
     if (issues !== undefined) return { ok: false, issues };
     if (!this.transforms) return { ok: true, value };
     try {
-      return { ok: true, value: DecodeUnsafe({}, this.#checked ?? this.#schema, Clone(value)) };
+      return { ok: true, value: decodeTypeBox(this.#schema, value) };
     } catch (thrown) {
-      const message = thrown instanceof Error ? thrown.message : "does not decode";
-      return { ok: false, issues: [{ path: "", message }] };
+      if (!(thrown instanceof CodecFailure)) throw thrown;
+      return { ok: false, issues: [{ path: thrown.path, message: thrown.message }] };
     }
   }
 
@@ -60,7 +61,10 @@ class TypeBoxCompiled implements CompiledSchema {
 
   #collect(value: unknown): readonly SchemaIssue[] {
     const found = Errors(this.#checked ?? this.#schema, value);
-    const issues = found.map(({ instancePath, message }) => ({ path: instancePath, message }));
+    const issues = found.map(({ instancePath, message }) => ({
+      path: instancePath,
+      message: message === "schema is false" ? "must not be there" : message,
+    }));
     return issues.length === 0 ? [{ path: "", message: "does not fit the schema" }] : issues;
   }
 }
