@@ -1,4 +1,4 @@
-import { newId, type Port } from "@trellis/protocol";
+import type { Port } from "@trellis/protocol";
 import { Catalog } from "./authority/catalog.ts";
 import { Installer } from "./authority/installer.ts";
 import { Revoker } from "./authority/revoker.ts";
@@ -15,6 +15,7 @@ import type { Timer } from "./lifecycle/timers.ts";
 import type { Broker } from "./links/broker.ts";
 import type { Links } from "./links/links.ts";
 import { NoticeOutbox } from "./notices/outbox.ts";
+import type { NoticePublisher } from "./notices/publisher.ts";
 import { NoticeStreams } from "./notices/reseed.ts";
 import { findConnection } from "./storage/connections.ts";
 import type { Storage } from "./storage/storage.ts";
@@ -41,6 +42,7 @@ export interface Plane {
   readonly catalog: Catalog;
   readonly statements: Statements;
   readonly streams: NoticeStreams;
+  readonly outbox: NoticeOutbox;
   readonly installer: Installer;
   readonly revoker: Revoker;
   readonly tracker: ConnectionTracker;
@@ -51,8 +53,8 @@ export interface Plane {
 
 /** Wires the parts. Nothing is started here. */
 export function buildPlane(input: PlaneInput): Plane {
-  const { config, port, keys, storage, links, broker, owner } = input;
-  const { clock, timers, log, lifeMs } = config;
+  const { config, port, keys, storage, links, broker } = input;
+  const { clock, log } = config;
   const catalog = new Catalog();
   const statements = new Statements({ port, keys, clock });
   const streams = new NoticeStreams({
@@ -62,8 +64,47 @@ export function buildPlane(input: PlaneInput): Plane {
     clock,
     replicas: broker.replicas,
   });
-  const notices = streams.publisher;
-  const tracker = new ConnectionTracker({
+  const tracker = buildTracker(input, statements, streams.publisher);
+  const outbox = new NoticeOutbox({ port, clock, storage, statements, publisher: streams.publisher, log });
+  const revoker = new Revoker({ port, clock, storage, statements, outbox, kicker: tracker });
+  const installer = new Installer({ port, clock, storage, outbox });
+  const sweeper = new Sweeper({
+    storage,
+    tracker,
+    clock,
+    keepMs: config.keepMs,
+    ephemeralKeepMs: config.ephemeralKeepMs,
+    audit: (action, subject) => revoker.audit("platform", action, subject),
+  });
+  const parts = {
+    port,
+    config,
+    keys,
+    storage,
+    links,
+    catalog,
+    statements,
+    streams,
+    outbox,
+    installer,
+    revoker,
+    tracker,
+  };
+  return {
+    ...parts,
+    bootstrap: bootstrapDeps(input, parts),
+    startUpkeep: () => startUpkeep({ config, links, streams, outbox, tracker, sweeper }),
+  };
+}
+
+function buildTracker(
+  input: PlaneInput,
+  statements: Statements,
+  notices: NoticePublisher,
+): ConnectionTracker {
+  const { storage, links } = input;
+  const { clock, timers, log } = input.config;
+  return new ConnectionTracker({
     storage,
     monitor: new BrokerMonitor(links.sys),
     clock,
@@ -77,12 +118,13 @@ export function buildPlane(input: PlaneInput): Plane {
       await notices.notice("connection-end", connection, statements.connectionEnd(end));
     },
   });
-  const outbox = new NoticeOutbox({ port, clock, storage, statements, publisher: notices, log });
-  const revoker = new Revoker({ port, clock, storage, statements, outbox, kicker: tracker });
-  const installer = new Installer({ port, clock, storage, outbox });
-  const dev =
-    owner === null ? undefined : new DevProvisioning({ storage, installer, owner, say: config.say });
-  const bootstrap: BootstrapDeps = {
+}
+
+function bootstrapDeps(input: PlaneInput, parts: Omit<Plane, "bootstrap" | "startUpkeep">): BootstrapDeps {
+  const { config, broker, links, owner } = input;
+  const { port, keys, storage, catalog, statements, streams, installer, tracker } = parts;
+  const { clock, say } = config;
+  return {
     authenticate: {
       port,
       requestIds: new RequestIds(),
@@ -90,7 +132,11 @@ export function buildPlane(input: PlaneInput): Plane {
       startedAt: clock.now(),
       devToken: config.devToken,
     },
-    admission: { storage, catalog, dev },
+    admission: {
+      storage,
+      catalog,
+      dev: owner === null ? undefined : new DevProvisioning({ storage, installer, owner, say }),
+    },
     issue: {
       port,
       clock,
@@ -98,42 +144,13 @@ export function buildPlane(input: PlaneInput): Plane {
       storage,
       catalog,
       statements,
-      notices,
+      notices: streams.publisher,
       kicker: tracker,
-      lifeMs,
+      lifeMs: config.lifeMs,
       transports: () => broker.transports,
       maxPayload: () => links.app.info?.max_payload,
     },
-    log,
-  };
-  const sweeper = new Sweeper({
-    storage,
-    tracker,
-    clock,
-    keepMs: config.keepMs,
-    ephemeralKeepMs: config.ephemeralKeepMs,
-    audit: (action, subject) => ({
-      id: newId(port, clock.now()),
-      at: clock.now(),
-      actor: "platform",
-      action,
-      subject,
-    }),
-  });
-  return {
-    port,
-    config,
-    keys,
-    storage,
-    links,
-    catalog,
-    statements,
-    streams,
-    installer,
-    revoker,
-    tracker,
-    bootstrap,
-    startUpkeep: () => startUpkeep({ config, links, streams, outbox, tracker, sweeper }),
+    log: config.log,
   };
 }
 

@@ -25,7 +25,7 @@ export function connectAccount(options: AccountLinkOptions): Promise<NatsConnect
     waitOnFirstConnect: true,
     maxReconnectAttempts: -1,
     reconnectTimeWait,
-    reconnectJitter: 50,
+    reconnectJitter: reconnectTimeWait / 5,
     timeout: 5000,
     noAsyncTraces: true,
   });

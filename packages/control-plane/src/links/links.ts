@@ -22,7 +22,7 @@ export async function openLinks(servers: readonly string[], keys: KeyRing): Prom
         authenticator: keys.authenticator(user),
         name: `trellis-${user}`,
         // Clients that come back with the broker wait for the callout: it must be there first.
-        ...(user === "callout" ? { reconnectTimeWait: 50 } : {}),
+        ...(user === "callout" ? { reconnectTimeWait: 20 } : {}),
       }),
     ),
   );
