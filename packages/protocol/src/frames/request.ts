@@ -37,11 +37,11 @@ export interface CallItem {
   /** Milliseconds until the deadline, from now: clocks need not agree. Clamped to 0 to 2^32 - 1. */
   readonly remainingMs: number;
   /** Trace id (16), span id (8) and flags (1) of W3C trace context. */
-  readonly trace?: Uint8Array;
+  readonly trace?: Uint8Array | undefined;
   /** W3C tracestate; left out when there is no `trace`, or when it is not printable ASCII of at most 512 characters. */
-  readonly tracestate?: string;
+  readonly tracestate?: string | undefined;
   /** The request id (16) of the call at the beginning of the chain, when this one was made inside a handler. */
-  readonly origin?: Uint8Array;
+  readonly origin?: Uint8Array | undefined;
   /** JSON text. */
   readonly payload: string;
 }

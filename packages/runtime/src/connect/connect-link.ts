@@ -8,7 +8,7 @@ import { deadlineSignal } from "../lifecycle/signals.ts";
 import { createLogger, guardedLogger, type Logger, silentLogger } from "../logging/logger.ts";
 import type { DiscoveredSettings, Platform } from "../platform/platform.ts";
 import type { AdmissionLimits } from "../rpc/admission.ts";
-import type { NoResponderRetry } from "../rpc/rpc-client.ts";
+import type { NoResponderRetry } from "../rpc/call-recovery.ts";
 import type { BootstrapSource } from "./bootstrap-source.ts";
 import { createConnectionKeys } from "./connection-keys.ts";
 import { httpBootstrap } from "./http-bootstrap.ts";

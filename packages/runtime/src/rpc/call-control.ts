@@ -66,7 +66,7 @@ export class CallControl {
       batch = { kind, route, target, requestIds: [] };
       this.#batches.set(key, batch);
     }
-    batch.requestIds.push(call.item.requestId);
+    batch.requestIds.push(call.requestId);
     if (this.#scheduled) return;
     this.#scheduled = true;
     afterTick(() => this.#flush());

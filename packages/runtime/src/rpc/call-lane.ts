@@ -1,4 +1,6 @@
+import type { RpcAction } from "@trellis/contract";
 import { MAX_FRAME_CALLS } from "@trellis/protocol";
+import type { Session } from "../connect/session.ts";
 import { afterTick } from "../lifecycle/tick.ts";
 import type { PendingCall } from "./pending-call.ts";
 
@@ -10,28 +12,38 @@ const maxGatheredBytes = 64 * 1024;
 
 /**
  * The calls of one action on their way out. A call goes at once when nothing of the lane is in flight; under
- * load the calls of one tick share a frame. `inFlight` counts calls that are with a provider.
+ * load the calls of one tick share frames. `inFlight` counts calls that are with a provider.
  */
 export class CallLane {
-  readonly api: string;
-  readonly name: string;
+  readonly action: RpcAction;
   inFlight = 0;
-  /** Calls a frame may hold; small while the provider's handlers are slow, so that replicas share evenly. */
-  frameLimit: number;
+  /** Somebody watches the broker's refusals for this lane. */
+  watched = false;
   readonly #send: SendFrame;
+  readonly #frameLimit: number;
   #queue: PendingCall[] = [];
   #scheduled = false;
-  #watching = false;
+  #grantedBy: Session | undefined;
+  #granted = false;
 
-  constructor(input: { api: string; name: string; coalesce: boolean; send: SendFrame }) {
-    this.api = input.api;
-    this.name = input.name;
-    this.#send = input.send;
-    this.frameLimit = input.coalesce ? MAX_FRAME_CALLS : 1;
+  constructor(action: RpcAction, send: SendFrame) {
+    this.action = action;
+    this.#send = send;
+    this.#frameLimit = action.coalesce ? MAX_FRAME_CALLS : 1;
   }
 
   get waiting(): number {
     return this.#queue.length;
+  }
+
+  /** Whether a session's grants include the action; looked up once a session. */
+  grantedBy(session: Session): boolean {
+    if (this.#grantedBy !== session) {
+      const { api, name } = this.action;
+      this.#grantedBy = session;
+      this.#granted = session.grants.calls.some((call) => call.api === api && call.rpc.includes(name));
+    }
+    return this.#granted;
   }
 
   submit(call: PendingCall): void {
@@ -51,35 +63,28 @@ export class CallLane {
     }
   }
 
-  /** True exactly once: whoever asks first watches the broker's refusals for this lane. */
-  claimWatch(): boolean {
-    if (this.#watching) return false;
-    this.#watching = true;
-    return true;
-  }
-
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    afterTick(() => {
-      this.#scheduled = false;
-      this.flush();
-    });
+    afterTick(this.#onTick);
   }
+
+  readonly #onTick = (): void => {
+    this.#scheduled = false;
+    this.flush();
+  };
 
   #gather(): PendingCall[] {
     const calls: PendingCall[] = [];
     let bytes = 0;
     let taken = 0;
     for (const call of this.#queue) {
-      if (call.settled) {
-        taken += 1;
-        continue;
+      if (!call.settled) {
+        const full = calls.length === this.#frameLimit || bytes + call.bytes > maxGatheredBytes;
+        if (full && calls.length > 0) break;
+        calls.push(call);
+        bytes += call.bytes;
       }
-      const tooMuch = calls.length > 0 && bytes + call.bytes > maxGatheredBytes;
-      if (calls.length === this.frameLimit || tooMuch) break;
-      calls.push(call);
-      bytes += call.bytes;
       taken += 1;
     }
     this.#queue = taken === this.#queue.length ? [] : this.#queue.slice(taken);

@@ -10,4 +10,6 @@ export interface CallOrigin {
   readonly deadline: Deadline;
   /** Ends the calls that a handler made when the handler itself is aborted. */
   readonly signal: AbortSignal;
+  /** The same, once it is aborted; asking does not make a signal. */
+  readonly abortedBy: AbortSignal | undefined;
 }

@@ -82,6 +82,10 @@ export class OpenCall extends WheelEntry implements CallOrigin {
   get signal(): AbortSignal {
     return this.#abort.signal;
   }
+  get abortedBy(): AbortSignal | undefined {
+    return this.#abort.aborted ? this.#abort.signal : undefined;
+  }
+
   get aborted(): boolean {
     return this.#abort.aborted;
   }

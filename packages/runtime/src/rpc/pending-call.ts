@@ -12,37 +12,42 @@ export type CallResult = Result<unknown, TrellisError>;
 export interface PendingCallOwner {
   onSettled(call: PendingCall): void;
   /** The caller no longer wants the answer of a call that is with a provider. */
-  onAbandoned(call: PendingCall, provider: string | undefined): void;
+  onAbandoned(call: PendingCall): void;
 }
 
 export interface PendingCallInput {
   readonly owner: PendingCallOwner;
-  readonly plan: RpcAction;
   readonly lane: CallLane;
   readonly sequence: number;
-  readonly item: Omit<CallItem, "remainingMs">;
-  readonly bytes: number;
+  readonly requestId: Uint8Array;
+  readonly payload: string;
+  readonly trace: Uint8Array | undefined;
+  readonly tracestate: string | undefined;
+  readonly origin: Uint8Array | undefined;
   readonly timeoutMs: number;
   /** Monotonic ms. */
   readonly startedAt: number;
-  /** Aborting any of them cancels the call. */
-  readonly signals: readonly AbortSignal[];
-  resolve(result: CallResult): void;
+  readonly resolve: (result: CallResult) => void;
 }
 
 /**
  * A call between its beginning and its one end. It waits in its lane (`frame` is undefined), then it is out
- * with a frame; a frame that came to nothing puts it back into the lane.
+ * with a frame; a frame that came to nothing puts it back into the lane. It is its own record in the frame.
  */
-export class PendingCall extends WheelEntry {
-  readonly plan: RpcAction;
+export class PendingCall extends WheelEntry implements CallItem {
   readonly lane: CallLane;
   readonly sequence: number;
-  readonly item: Omit<CallItem, "remainingMs">;
-  /** Length of the payload in UTF-8. */
-  readonly bytes: number;
+  readonly requestId: Uint8Array;
+  readonly payload: string;
+  readonly trace: Uint8Array | undefined;
+  readonly tracestate: string | undefined;
+  readonly origin: Uint8Array | undefined;
   readonly startedAt: number;
   readonly timeoutMs: number;
+  /** Length of the payload in UTF-8. */
+  bytes = 0;
+  /** What the frame says that is left; set when it is sent. */
+  remainingMs = 0;
   frame: SentFrame | undefined = undefined;
   /** The provider connection that has it, once a receipt told. */
   provider: string | undefined = undefined;
@@ -54,35 +59,49 @@ export class PendingCall extends WheelEntry {
   attempts = 0;
   readonly #owner: PendingCallOwner;
   readonly #resolve: (result: CallResult) => void;
-  readonly #signals: readonly AbortSignal[];
+  #unlisten: (() => void) | undefined = undefined;
   #settled = false;
 
   constructor(input: PendingCallInput) {
     super();
-    this.plan = input.plan;
     this.lane = input.lane;
     this.sequence = input.sequence;
-    this.item = input.item;
-    this.bytes = input.bytes;
+    this.requestId = input.requestId;
+    this.payload = input.payload;
+    this.trace = input.trace;
+    this.tracestate = input.tracestate;
+    this.origin = input.origin;
     this.startedAt = input.startedAt;
     this.heardAt = input.startedAt;
     this.timeoutMs = input.timeoutMs;
     this.#owner = input.owner;
     this.#resolve = input.resolve;
-    this.#signals = input.signals;
-    for (const signal of this.#signals) signal.addEventListener("abort", this.#onAbort, { once: true });
+  }
+
+  get action(): RpcAction {
+    return this.lane.action;
   }
 
   get settled(): boolean {
     return this.#settled;
   }
 
-  /** True for the id of this very call, random part included. */
-  isFor(requestId: Uint8Array): boolean {
-    return sameBytes(this.item.requestId, requestId);
+  /** Lets signals cancel the call. Most calls have none, and pay nothing. */
+  listenTo(...signals: readonly (AbortSignal | undefined)[]): void {
+    const onAbort = (event: Event) => this.cancel((event.target as AbortSignal).reason);
+    for (const signal of signals) signal?.addEventListener("abort", onAbort, { once: true });
+    this.#unlisten = () => {
+      for (const signal of signals) signal?.removeEventListener("abort", onAbort);
+    };
   }
 
-  remainingMs(now: number): number {
+  /** True for the id of this very call, random part included. */
+  isFor(requestId: Uint8Array): boolean {
+    return sameBytes(this.requestId, requestId);
+  }
+
+  /** Milliseconds until its deadline. */
+  left(now: number): number {
     return this.startedAt + this.timeoutMs - now;
   }
 
@@ -90,7 +109,7 @@ export class PendingCall extends WheelEntry {
   settle(result: CallResult): void {
     if (this.#settled) return;
     this.#settled = true;
-    for (const signal of this.#signals) signal.removeEventListener("abort", this.#onAbort);
+    this.#unlisten?.();
     this.#owner.onSettled(this);
     this.#resolve(result);
   }
@@ -99,26 +118,19 @@ export class PendingCall extends WheelEntry {
     this.settle(err(error));
   }
 
-  override expire(): void {
-    this.#abandon(timedOut(this));
+  cancel(cause: unknown): void {
+    this.#abandon(new CancelledError({ reason: "aborted", cause }));
   }
 
-  readonly #onAbort = (): void => {
-    const cause = this.#signals.find((signal) => signal.aborted)?.reason;
-    this.#abandon(new CancelledError({ reason: "aborted", cause }));
-  };
+  override expire(): void {
+    const timeoutMs = Math.round(this.timeoutMs);
+    const message = `${this.action.name} gave no answer within ${timeoutMs} ms`;
+    this.#abandon(new TimeoutError({ timeoutMs, message }));
+  }
 
   #abandon(error: TrellisError): void {
     if (this.#settled) return;
-    if (this.frame !== undefined) this.#owner.onAbandoned(this, this.provider);
+    if (this.frame !== undefined) this.#owner.onAbandoned(this);
     this.fail(error);
   }
-}
-
-function timedOut({ plan, timeoutMs }: PendingCall): TimeoutError {
-  const rounded = Math.round(timeoutMs);
-  return new TimeoutError({
-    timeoutMs: rounded,
-    message: `${plan.name} gave no answer within ${rounded} ms`,
-  });
 }
