@@ -48,6 +48,7 @@ export type { CallErrorUnion, TrellisError } from "./errors/trellis-error.ts";
 export { ValidationError } from "./errors/validation-error.ts";
 export {
   CONTROL_KINDS,
+  CONTROL_LABEL,
   type ControlFrame,
   type ControlFrameInput,
   type ControlKind,
@@ -71,6 +72,7 @@ export {
   encodeRefusal,
   encodeReplyFrame,
   REFUSAL_CODES,
+  REPLY_LABEL,
   REPLY_OVERHEAD,
   RESULT_OVERHEAD,
   RESULT_STATUS,
@@ -88,6 +90,7 @@ export {
   type DecodedCall,
   decodeRequestFrame,
   encodeRequestFrame,
+  REQUEST_LABEL,
   REQUEST_OVERHEAD,
   type RequestFrame,
   type RequestFrameInput,
