@@ -3,6 +3,7 @@ import type { FeedAction } from "../actions/feed.ts";
 import type { OperationAction } from "../actions/operation.ts";
 import type { RpcAction } from "../actions/rpc.ts";
 import { DefinitionError } from "../errors/definition-error.ts";
+import { within } from "../errors/within.ts";
 import { isActionName, type Reserved, requireApiId } from "../ids.ts";
 import { digestOf } from "../json/digest.ts";
 import type { Api, EventRecord, FeedRecord, None, OperationRecord, RpcRecord } from "./api.ts";
@@ -123,17 +124,8 @@ function written<A extends Bindable, J>(
   actions: Readonly<Record<string, A>>,
   write: (action: A) => J,
 ) {
-  return mapRecord(actions, (action, name): J => {
-    try {
-      return write(action);
-    } catch (cause) {
-      if (!(cause instanceof DefinitionError)) throw cause;
-      throw new DefinitionError({
-        place: `API ${api}, ${action.kind} ${JSON.stringify(name)}: ${cause.place}`,
-        problem: cause.problem,
-        ...(cause.hint !== undefined && { hint: cause.hint }),
-        cause,
-      });
-    }
-  });
+  return mapRecord(
+    actions,
+    (action, name): J => within(`API ${api}, ${action.kind} ${JSON.stringify(name)}`, () => write(action)),
+  );
 }

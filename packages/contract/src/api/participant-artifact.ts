@@ -1,4 +1,5 @@
 import type { JsonObject } from "@trellis/result";
+import { within } from "../errors/within.ts";
 import type { ConsumerResource, Replay } from "../resources/consumer.ts";
 import type { JobPolicy, JobResource } from "../resources/job.ts";
 import type { KvResource } from "../resources/kv.ts";
@@ -19,7 +20,7 @@ import {
   type RpcArtifact,
   rpcArtifact,
 } from "./api-artifact.ts";
-import type { Participant, ParticipantKind } from "./participant.ts";
+import type { Participant, ParticipantKind, Resources } from "./participant.ts";
 import type { Use } from "./use.ts";
 
 /** A use in an artifact: what the consumer was built against, so that an install can tell whether it still fits. */
@@ -95,6 +96,15 @@ export interface ParticipantArtifact {
 export function participantArtifact(
   participant: Omit<Participant, "artifact" | "digest">,
 ): ParticipantArtifact {
+  const place = `${participant.kind} ${participant.id}`;
+  const each = <R, J>(
+    kind: keyof Resources,
+    resources: Readonly<Record<string, R>>,
+    write: (resource: R) => J,
+  ) =>
+    mapRecord(resources, (resource, alias) =>
+      within(`${place}, ${kind} ${JSON.stringify(alias)}`, () => write(resource)),
+    );
   return {
     format: "trellis.participant/v1",
     kind: participant.kind,
@@ -103,11 +113,11 @@ export function participantArtifact(
     uses: participant.uses
       .map(useArtifact)
       .sort((a, b) => compare(a.api, b.api) || compare(a.as ?? "", b.as ?? "")),
-    kv: mapRecord(participant.kv, kvArtifact),
-    store: mapRecord(participant.store, storeArtifact),
-    jobs: mapRecord(participant.jobs, jobArtifact),
-    consumers: mapRecord(participant.consumers, consumerArtifact),
-    state: mapRecord(participant.state, stateArtifact),
+    kv: each("kv", participant.kv, kvArtifact),
+    store: each("store", participant.store, storeArtifact),
+    jobs: each("jobs", participant.jobs, jobArtifact),
+    consumers: each("consumers", participant.consumers, consumerArtifact),
+    state: each("state", participant.state, stateArtifact),
   };
 }
 

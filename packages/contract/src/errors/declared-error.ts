@@ -19,7 +19,8 @@ export type DeclaredErrorInit<Data> = [Data] extends [void]
 /** An expected failure that an API declares: the same class at the provider and at the caller. */
 export abstract class DeclaredError<Name extends string = string, Data = unknown> extends BaseError {
   readonly kind = "declared";
-  abstract override readonly type: Name;
+  /** Set by the class that `defineError` makes. Not abstract here, so that such a class can be extended. */
+  declare readonly type: Name;
   /** What the error tells beside its name, in the form that the wire carries. */
   readonly data: Data;
 

@@ -47,7 +47,7 @@ export function defineError<const Name extends string, S extends MaybeSchema = u
   class Declared extends DeclaredError<Name, InputOf<S>> {
     static readonly errorName = name;
     static readonly dataSchema = dataSchema;
-    readonly type = name;
+    override readonly type = name;
 
     constructor(options: DeclaredErrorOptions & { readonly data?: InputOf<S> } = {}) {
       const data = options.data as InputOf<S>;

@@ -14,7 +14,10 @@ afterEach(() => {
 });
 
 /** Each schema freshly made, so that the mode at hand compiles it. */
-function inBothModes(make: () => SchemaLike, check: (accepts: (value: unknown) => boolean, mode: string) => void): void {
+function inBothModes(
+  make: () => SchemaLike,
+  check: (accepts: (value: unknown) => boolean, mode: string) => void,
+): void {
   for (const useAcceleration of [true, false]) {
     System.Settings.Set({ useAcceleration });
     const compiled = compileSchema(make());
@@ -26,7 +29,9 @@ describe("the same schema in four libraries", () => {
   const person: Record<string, SchemaLike> = {
     typebox: Type.Object({ name: Type.String({ maxLength: 4 }), age: Type.Optional(Type.Number()) }),
     zod: z.object({ name: z.string().max(4), age: z.number().optional() }),
-    valibot: toStandardJsonSchema(v.object({ name: v.pipe(v.string(), v.maxLength(4)), age: v.optional(v.number()) })),
+    valibot: toStandardJsonSchema(
+      v.object({ name: v.pipe(v.string(), v.maxLength(4)), age: v.optional(v.number()) }),
+    ),
     arktype: ark({ name: "string <= 4", "age?": "number" }),
   };
 
@@ -69,7 +74,8 @@ describe("TypeBox", () => {
     inBothModes(
       () => Type.String({ minLength: 4 }),
       (accepts, mode) => {
-        for (const [text, , least] of verdicts) expect([mode, text, accepts(text)]).toEqual([mode, text, least]);
+        for (const [text, , least] of verdicts)
+          expect([mode, text, accepts(text)]).toEqual([mode, text, least]);
       },
     );
   });
@@ -78,7 +84,18 @@ describe("TypeBox", () => {
     inBothModes(
       () => Type.Object({ price: Type.Number({ multipleOf: 0.01 }), n: Type.Integer({ multipleOf: 5 }) }),
       (accepts) => {
-        for (const price of [143.47, 143.48, 0.07, 4.35, 1e20, 123456789.12, 0, -0.01, 1e9 + 0.01, 0.1 + 0.2]) {
+        for (const price of [
+          143.47,
+          143.48,
+          0.07,
+          4.35,
+          1e20,
+          123456789.12,
+          0,
+          -0.01,
+          1e9 + 0.01,
+          0.1 + 0.2,
+        ]) {
           expect([price, accepts({ price, n: 10 })]).toEqual([price, true]);
         }
         for (const price of [0.015, 143.485, 0.001, 1.0000001]) expect(accepts({ price, n: 10 })).toBe(false);
@@ -87,7 +104,9 @@ describe("TypeBox", () => {
       },
     );
     const compiled = compileSchema(Type.Object({ price: Type.Number({ multipleOf: 0.01 }) }));
-    expect(compiled.issues({ price: 0.001 })).toEqual([{ path: "/price", message: "must be a multiple of 0.01" }]);
+    expect(compiled.issues({ price: 0.001 })).toEqual([
+      { path: "/price", message: "must be a multiple of 0.01" },
+    ]);
     expect(compiled.json).toMatchObject({ properties: { price: { multipleOf: 0.01 } } });
   });
 
@@ -144,8 +163,13 @@ describe("TypeBox", () => {
         throw new Error("not a unit");
       })
       .Encode((text) => text);
-    expect(compileSchema(throwing).decode("x")).toEqual({ ok: false, issues: [{ path: "", message: "not a unit" }] });
-    expect(compileSchema(Type.Object({ "a/b": Type.Array(throwing) })).decode({ "a/b": ["x"] })).toMatchObject({
+    expect(compileSchema(throwing).decode("x")).toEqual({
+      ok: false,
+      issues: [{ path: "", message: "not a unit" }],
+    });
+    expect(
+      compileSchema(Type.Object({ "a/b": Type.Array(throwing) })).decode({ "a/b": ["x"] }),
+    ).toMatchObject({
       issues: [{ path: "/a~1b/0" }],
     });
   });
@@ -154,11 +178,26 @@ describe("TypeBox", () => {
     const Length = Type.Codec(Type.String())
       .Decode((text) => text.length)
       .Encode((n) => "x".repeat(n));
-    const union = Type.Union([Type.Object({ a: Type.String() }), Type.Object({ a: Type.String(), b: Length })]);
-    expect(compileSchema(union).decode({ a: "1", b: "22", c: 1 })).toEqual({ ok: true, value: { a: "1", b: 2, c: 1 } });
-    expect(compileSchema(Type.Record(Type.String(), Length)).decode({ k: "333" })).toEqual({ ok: true, value: { k: 3 } });
-    expect(compileSchema(Type.Tuple([Length, Type.String()])).decode(["1", "1"])).toEqual({ ok: true, value: [1, "1"] });
-    const Tree = Type.Cyclic({ Tree: Type.Object({ n: Length, kids: Type.Array(Type.Ref("Tree")) }) }, "Tree");
+    const union = Type.Union([
+      Type.Object({ a: Type.String() }),
+      Type.Object({ a: Type.String(), b: Length }),
+    ]);
+    expect(compileSchema(union).decode({ a: "1", b: "22", c: 1 })).toEqual({
+      ok: true,
+      value: { a: "1", b: 2, c: 1 },
+    });
+    expect(compileSchema(Type.Record(Type.String(), Length)).decode({ k: "333" })).toEqual({
+      ok: true,
+      value: { k: 3 },
+    });
+    expect(compileSchema(Type.Tuple([Length, Type.String()])).decode(["1", "1"])).toEqual({
+      ok: true,
+      value: [1, "1"],
+    });
+    const Tree = Type.Cyclic(
+      { Tree: Type.Object({ n: Length, kids: Type.Array(Type.Ref("Tree")) }) },
+      "Tree",
+    );
     expect(compileSchema(Tree).decode({ n: "1", kids: [{ n: "22", kids: [] }] })).toEqual({
       ok: true,
       value: { n: 1, kids: [{ n: 2, kids: [] }] },
@@ -169,8 +208,13 @@ describe("TypeBox", () => {
     const When = Type.Codec(Type.String())
       .Decode((text) => text.length)
       .Encode((n) => "x".repeat(n));
-    const compiled = compileSchema(Type.Intersect([Type.Object({ at: When }), Type.Object({ b: Type.String() })]));
-    expect(compiled.decode({ at: "abc", b: "1", extra: true })).toEqual({ ok: true, value: { at: 3, b: "1", extra: true } });
+    const compiled = compileSchema(
+      Type.Intersect([Type.Object({ at: When }), Type.Object({ b: Type.String() })]),
+    );
+    expect(compiled.decode({ at: "abc", b: "1", extra: true })).toEqual({
+      ok: true,
+      value: { at: 3, b: "1", extra: true },
+    });
   });
 
   test("writes regular expressions as text", () => {
@@ -206,15 +250,22 @@ describe("Standard Schema", () => {
     const throwing = z.string().transform(() => {
       throw new Error("bug");
     });
-    expect(compileSchema(throwing).decode("x")).toMatchObject({ ok: false, issues: [{ message: expect.stringMatching(/threw/) }] });
+    expect(compileSchema(throwing).decode("x")).toMatchObject({
+      ok: false,
+      issues: [{ message: expect.stringMatching(/threw/) }],
+    });
     const waiting = z.string().refine(async () => true);
     expect(compileSchema(waiting).decode("x")).toMatchObject({ ok: false });
   });
 
   test("says what to do where there is no JSON Schema", () => {
     expect(() => compileSchema(v.object({ a: v.string() })).json).toThrow(/toStandardJsonSchema/);
-    expect(() => compileSchema(z.date()).json).toThrow(/zod schema.*cannot be written as JSON Schema.*transform/);
-    const bare = { "~standard": { version: 1 as const, vendor: "own", validate: (value: unknown) => ({ value }) } };
+    expect(() => compileSchema(z.date()).json).toThrow(
+      /zod schema.*cannot be written as JSON Schema.*transform/,
+    );
+    const bare = {
+      "~standard": { version: 1 as const, vendor: "own", validate: (value: unknown) => ({ value }) },
+    };
     expect(() => compileSchema(bare).json).toThrow(/schema\(yourSchema, \{ json \}\)/);
     const given = compileSchema(schema(bare, { json: { type: "string" } }));
     expect(given.json).toEqual({ type: "string" });
@@ -232,7 +283,11 @@ describe("Standard Schema", () => {
 
 test("a valid small object costs well under a microsecond", () => {
   const compiled = compileSchema(
-    Type.Object({ id: Type.String({ maxLength: 64 }), qty: Type.Integer({ minimum: 1 }), tags: Type.Array(Type.String()) }),
+    Type.Object({
+      id: Type.String({ maxLength: 64 }),
+      qty: Type.Integer({ minimum: 1 }),
+      tags: Type.Array(Type.String()),
+    }),
   );
   const value = { id: "order-1", qty: 2, tags: ["a", "b"] };
   const rounds = 200_000;

@@ -87,7 +87,8 @@ function decodeAll(parts: readonly Node[], value: unknown, place: Place): unknow
   for (const part of parts) {
     const decoded = decodeNode(part, value, place);
     if (decoded === value) continue;
-    result = isPlain(result) && isPlain(decoded) && isPlain(value) ? overlaid(result, decoded, value) : decoded;
+    result =
+      isPlain(result) && isPlain(decoded) && isPlain(value) ? overlaid(result, decoded, value) : decoded;
   }
   return result;
 }

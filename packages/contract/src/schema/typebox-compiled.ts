@@ -2,8 +2,8 @@ import type { JsonObject } from "@trellis/result";
 import { Compile } from "typebox/compile";
 import { Errors, HasCodec } from "typebox/value";
 import { DefinitionError } from "../errors/definition-error.ts";
-import { CodecFailure, decodeTypeBox } from "./decode-typebox.ts";
 import type { CompiledSchema, Decoded, SchemaIssue } from "./compiled-schema.ts";
+import { CodecFailure, decodeTypeBox } from "./decode-typebox.ts";
 import { withExactMultiples } from "./multiple-of.ts";
 import type { TypeBoxSchema } from "./schema-like.ts";
 
