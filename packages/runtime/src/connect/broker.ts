@@ -41,7 +41,7 @@ export class Broker {
   readonly #log: Logger;
   readonly #events: BrokerEvents;
   readonly #publishDenied = new Map<string, Set<(error: AuthError) => void>>();
-  readonly #maxPayload: number;
+  #maxPayload = 1024 * 1024;
   #up = true;
   #generation = 1;
   #attempt = 0;
@@ -51,7 +51,6 @@ export class Broker {
     this.#nats = nats;
     this.#events = events;
     this.#log = log;
-    this.#maxPayload = nats.info?.max_payload ?? 1024 * 1024;
     this.done = this.#watch();
   }
 
@@ -67,6 +66,8 @@ export class Broker {
 
   /** Largest message the server takes, bytes, headers included. */
   get maxPayload(): number {
+    // While it is down the client has no server information; the last limit is the best guess.
+    this.#maxPayload = this.#nats.info?.max_payload ?? this.#maxPayload;
     return this.#maxPayload;
   }
 
@@ -80,11 +81,17 @@ export class Broker {
     return info === undefined ? undefined : { serverId: info.server_id, clientId: info.client_id };
   }
 
-  /** Hands one message to the socket; false when it is down (B1). */
+  /** Hands one message to the socket; false when it is down (B1) or does not take the message. */
   publish(subject: string, payload: Uint8Array, reply?: string): boolean {
     if (!this.#up || this.#nats.isClosed()) return false;
-    this.#nats.publish(subject, payload, reply === undefined ? undefined : { reply });
-    return true;
+    try {
+      this.#nats.publish(subject, payload, reply === undefined ? undefined : { reply });
+      return true;
+    } catch (error) {
+      // Sizes are checked before; this is a limit that shrank, or a subject that is none.
+      this.#log.error({ err: error, bytes: payload.length }, "The broker client refused a message");
+      return false;
+    }
   }
 
   subscribe(subject: string, options: SubscribeOptions): Subscription {

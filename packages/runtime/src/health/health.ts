@@ -1,4 +1,5 @@
-import type { HealthCheck } from "@trellis/protocol";
+import { encodeJson, type HealthCheck } from "@trellis/protocol";
+import { systemTimers, type Timers } from "../lifecycle/timers.ts";
 import { within } from "../lifecycle/within.ts";
 import type { Logger } from "../logging/logger.ts";
 
@@ -28,6 +29,10 @@ export interface Health {
 }
 
 const checkTimeoutMs = 5_000;
+/** Waiting for a check that hangs must not keep a process alive that is done. */
+const patience: Timers = {
+  set: (callback, delayMs) => systemTimers.set(callback, delayMs, { background: true }),
+};
 
 /** The checks of one service: each timed out and isolated, so that a bad one fails alone. */
 export class HealthChecks implements Health {
@@ -63,16 +68,26 @@ export class HealthChecks implements Health {
     const running = Promise.resolve()
       .then(check)
       .then((given) => {
-        report = given;
+        report = checked(given);
       })
       .catch((error: unknown) => {
-        this.#log.warn({ check: name, err: error }, "A health check threw");
+        this.#log.warn({ check: name, err: error }, "A health check failed to answer");
         // The text of an error may hold secrets; it is in the log.
         report = { status: "failed", summary: "the check threw; see the service's log" };
       });
-    await within(running, checkTimeoutMs);
+    await within(running, checkTimeoutMs, patience);
     return { name, ...plain(report), durationMs: Math.round(performance.now() - startedAt) };
   }
+}
+
+/** A check is the application's code: what it gives is looked at before it goes into the sample of all checks. */
+function checked(given: HealthReport): HealthReport {
+  if (!["ok", "degraded", "failed"].includes(given.status)) throw new TypeError("A health check gave no status.");
+  const { summary, info } = given;
+  if (summary !== undefined && typeof summary !== "string")
+    throw new TypeError("The summary of a health check is text.");
+  if (!encodeJson(info ?? {}).ok) throw new TypeError("The info of a health check is JSON.");
+  return given;
 }
 
 function plain(report: HealthReport): Pick<HealthCheck, "status" | "summary" | "info"> {

@@ -24,7 +24,6 @@ export class Heartbeats {
   readonly #options: HeartbeatOptions;
   readonly #stopping = new AbortController();
   readonly #startedAt: number;
-  #loop: Promise<void> = Promise.resolve();
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
@@ -34,12 +33,12 @@ export class Heartbeats {
   /** Resolves when the first sample was attempted. */
   async start(): Promise<void> {
     await this.#beat();
-    this.#loop = this.#run();
+    void this.#run();
   }
 
-  async stop(): Promise<void> {
+  /** Nothing is published any more; a check that hangs is not waited for. */
+  stop(): void {
     this.#stopping.abort();
-    await this.#loop;
   }
 
   async #run(): Promise<void> {
@@ -57,7 +56,9 @@ export class Heartbeats {
   async #beat(): Promise<void> {
     const { link, checks } = this.#options;
     try {
-      const heartbeat = this.#sample(await checks.check());
+      const results = await checks.check();
+      if (this.#stopping.signal.aborted) return;
+      const heartbeat = this.#sample(results);
       const signed = signHeartbeat(link.platform.port, { heartbeat, key: link.keys.session });
       const { deployment, connection } = heartbeat;
       link.broker.publish(

@@ -7,8 +7,15 @@ import type { PendingCall } from "./pending-call.ts";
 /** Sends calls of one lane as one frame; false when it cannot be sent now and the calls are to wait. */
 export type SendFrame = (lane: CallLane, calls: PendingCall[]) => boolean;
 
-/** Payload bytes that one frame gathers; a bigger call travels alone. */
+/** Bytes that one frame gathers at the most; a bigger call travels alone. */
 const maxGatheredBytes = 64 * 1024;
+
+/** What a lane needs of its client. */
+export interface LaneSender {
+  readonly send: SendFrame;
+  /** Bytes of calls that the broker takes in one frame at the moment. */
+  room(): number;
+}
 
 /**
  * The calls of one action on their way out. A call goes at once when nothing of the lane is in flight; under
@@ -19,16 +26,16 @@ export class CallLane {
   inFlight = 0;
   /** Somebody watches the broker's refusals for this lane. */
   watched = false;
-  readonly #send: SendFrame;
+  readonly #sender: LaneSender;
   readonly #frameLimit: number;
   #queue: PendingCall[] = [];
   #scheduled = false;
   #grantedBy: Session | undefined;
   #granted = false;
 
-  constructor(action: RpcAction, send: SendFrame) {
+  constructor(action: RpcAction, sender: LaneSender) {
     this.action = action;
-    this.#send = send;
+    this.#sender = sender;
     this.#frameLimit = action.coalesce ? MAX_FRAME_CALLS : 1;
   }
 
@@ -57,7 +64,7 @@ export class CallLane {
     while (this.#queue.length > 0) {
       const calls = this.#gather();
       if (calls.length === 0) return;
-      if (this.#send(this, calls)) continue;
+      if (this.#sender.send(this, calls)) continue;
       this.#queue = calls.concat(this.#queue);
       return;
     }
@@ -76,11 +83,12 @@ export class CallLane {
 
   #gather(): PendingCall[] {
     const calls: PendingCall[] = [];
+    const room = Math.min(maxGatheredBytes, this.#sender.room());
     let bytes = 0;
     let taken = 0;
     for (const call of this.#queue) {
       if (!call.settled) {
-        const full = calls.length === this.#frameLimit || bytes + call.bytes > maxGatheredBytes;
+        const full = calls.length === this.#frameLimit || bytes + call.bytes > room;
         if (full && calls.length > 0) break;
         calls.push(call);
         bytes += call.bytes;

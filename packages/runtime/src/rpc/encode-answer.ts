@@ -73,15 +73,12 @@ function encodeOutput(action: RpcAction, value: unknown): EncodedAnswer {
   });
 }
 
-/** The answer in place of one that the broker would not carry. */
+/** The answer in place of one that the broker would not carry: always small, whatever it stands for. */
 export function encodeReplyTooLarge(size: number, limit: number): Answer {
-  return encodeFailure(
-    new TransportError({
-      code: "trellis.rpc.reply_too_large",
-      message: `The answer is too large: ${size} bytes, the limit is ${limit}.`,
-      hint: "Page the answer, use a feed or a transfer, or raise max_payload of nats-server.",
-    }),
-  );
+  const message = `The answer is too large: ${size} bytes, the limit is ${limit}.`;
+  const error = new TransportError({ code: "trellis.rpc.reply_too_large", message });
+  // The text of a transport error stays at home; this one holds nothing but two sizes.
+  return { status: RESULT_STATUS.error, payload: JSON.stringify({ ...encodeError(error), message }) };
 }
 
 function unexpected(message: string, cause: unknown): EncodedAnswer {

@@ -63,8 +63,8 @@ export class FrameAnswer {
 
   #push(item: ResultItem): void {
     const size = RESULT_OVERHEAD + this.#input.port.utf8.length(item.payload);
-    if (this.#ready.length === 64 || (this.#ready.length > 0 && this.#bytes + size > maxGatheredBytes))
-      this.flush();
+    const room = Math.min(maxGatheredBytes, this.#input.broker.maxPayload - REPLY_OVERHEAD);
+    if (this.#ready.length === 64 || (this.#ready.length > 0 && this.#bytes + size > room)) this.flush();
     this.#ready.push(item);
     this.#bytes += size;
   }

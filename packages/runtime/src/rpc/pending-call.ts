@@ -44,7 +44,7 @@ export class PendingCall extends WheelEntry implements CallItem {
   readonly origin: Uint8Array | undefined;
   readonly startedAt: number;
   readonly timeoutMs: number;
-  /** Length of the payload in UTF-8. */
+  /** What it takes in a frame. */
   bytes = 0;
   /** What the frame says that is left; set when it is sent. */
   remainingMs = 0;

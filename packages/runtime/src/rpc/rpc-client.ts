@@ -14,9 +14,10 @@ import {
   ValidationError,
 } from "@trellis/protocol";
 import { AsyncResult, err, ok, type Result } from "@trellis/result";
+import { connectionDown } from "../connect/inbox.ts";
 import type { Link } from "../connect/link.ts";
 import { activeTrace, type WireTrace } from "../telemetry/trace-context.ts";
-import { CallLane } from "./call-lane.ts";
+import { CallLane, type LaneSender } from "./call-lane.ts";
 import { CallLiveness } from "./call-liveness.ts";
 import type { CallOrigin } from "./call-origin.ts";
 import { CallRecovery, type NoResponderRetry } from "./call-recovery.ts";
@@ -60,6 +61,10 @@ export class RpcClient {
   readonly #liveness: CallLiveness;
   readonly #recovery: CallRecovery;
   readonly #lanes = new Map<RpcAction, CallLane>();
+  readonly #sender: LaneSender = {
+    send: (lane, calls) => this.#send(lane, calls),
+    room: () => this.#link.broker.maxPayload - REQUEST_OVERHEAD,
+  };
   readonly #ids: RequestIds;
 
   constructor(link: Link, options: RpcClientOptions) {
@@ -94,7 +99,7 @@ export class RpcClient {
   }
 
   #openLane(action: RpcAction): CallLane {
-    const lane = new CallLane(action, (from, calls) => this.#send(from, calls));
+    const lane = new CallLane(action, this.#sender);
     this.#lanes.set(action, lane);
     return lane;
   }
@@ -134,9 +139,8 @@ export class RpcClient {
       startedAt: this.#link.clock.monotonic(),
       resolve: rest.resolve,
     });
-    call.bytes = this.#link.platform.port.utf8.length(call.payload);
-    const size = REQUEST_OVERHEAD + callLength(call, call.bytes);
-    if (size > this.#link.broker.maxPayload) return tooLarge(size, this.#link.broker.maxPayload);
+    call.bytes = callLength(call, this.#link.platform.port.utf8.length(call.payload));
+    if (call.bytes > this.#sender.room()) return tooLarge(call.bytes, this.#sender.room());
     if (options?.signal !== undefined || origin !== undefined) call.listenTo(options?.signal, origin?.signal);
     this.#pending.add(call);
     this.#liveness.watch();
@@ -169,12 +173,15 @@ export class RpcClient {
     const { epoch, digest, keys } = route;
     const header = { epoch, digest, counter: route.nextCounter(), issuedAt: clock.now() };
     const key = keys.request;
-    broker.publish(
-      subject,
-      encodeRequestFrame(platform.port, { header, calls, subject, reply: frame.reply, key }),
-      frame.reply,
-    );
+    const bytes = encodeRequestFrame(platform.port, { header, calls, subject, reply: frame.reply, key });
+    if (!broker.publish(subject, bytes, frame.reply)) this.#onUnsent(calls);
     return true;
+  }
+
+  /** The limit shrank while the calls waited, or the socket went: either way nothing left this process. */
+  #onUnsent(calls: readonly PendingCall[]): void {
+    const room = this.#sender.room();
+    for (const call of calls) call.fail(call.bytes > room ? tooLarge(call.bytes, room) : connectionDown());
   }
 
   #watchDenials(lane: CallLane, subject: string): void {
