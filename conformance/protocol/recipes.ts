@@ -168,17 +168,22 @@ interface FrameInput {
   readonly key: string;
 }
 
-type CallInput = Omit<CallItem, "requestId" | "trace"> & { requestId: string; trace?: string };
+type CallInput = Omit<CallItem, "requestId" | "trace" | "origin"> & {
+  requestId: string;
+  trace?: string;
+  origin?: string;
+};
 
 const frames: Recipes = {
   request: recipe((port, input: FrameInput & { calls: CallInput[] }) =>
     toHex(
       encodeRequestFrame(port, {
         ...placed(port, input),
-        calls: input.calls.map(({ requestId, trace, ...call }) => ({
+        calls: input.calls.map(({ requestId, trace, origin, ...call }) => ({
           ...call,
           requestId: bytes(requestId),
           ...(trace !== undefined && { trace: bytes(trace) }),
+          ...(origin !== undefined && { origin: bytes(origin) }),
         })),
       }),
     ),

@@ -42,11 +42,10 @@ const call: fc.Arbitrary<CallItem> = fc
     payload: wellFormed,
     trace: fc.option(fc.uint8Array({ minLength: 25, maxLength: 25 }), { nil: undefined }),
     tracestate: fc.option(fc.stringMatching(/^[ -~]{1,80}$/), { nil: undefined }),
+    origin: fc.option(bytes16, { nil: undefined }),
   })
-  .map(({ trace, tracestate, ...rest }) => ({
-    ...rest,
-    ...(trace !== undefined && { trace, ...(tracestate !== undefined && { tracestate }) }),
-  }));
+  // A state is carried only with its trace.
+  .map((made) => ({ ...made, tracestate: made.trace === undefined ? undefined : made.tracestate }));
 
 /** Whether a receiver would act on these bytes. */
 function isTrusted(bytes: Uint8Array): boolean {
@@ -142,6 +141,9 @@ describe("request frames", () => {
     );
     expect(() =>
       request([{ requestId: idOf(1), remainingMs: 1, payload: "", trace: new Uint8Array(24) }]),
+    ).toThrow(RangeError);
+    expect(() =>
+      request([{ requestId: idOf(1), remainingMs: 1, payload: "", origin: new Uint8Array(15) }]),
     ).toThrow(RangeError);
     const short = { ...header, digest: digest.subarray(1) };
     const calls = [{ requestId: idOf(1), remainingMs: 1, payload: "" }];
@@ -265,6 +267,7 @@ describe("decoding", () => {
         payload: "null",
         trace: new Uint8Array(25).fill(5),
         tracestate: "a=1",
+        origin: idOf(1),
       },
     ]),
     answer([

@@ -5,6 +5,10 @@
 //   reply    version u8 | flags u8 = 0    | epoch u32 | results | mac 32
 //   refusal  version u8 | flags u8 = 1    | code u8
 //
+//   call     flags u8 | request id 16 | remaining ms u32 | trace 25 (flag 1) | length u16, tracestate (flag 2)
+//            | origin 16 (flag 4) | length u32, JSON
+//   result   request id 16 | status u8 | length u32, JSON
+//
 // Invariants:
 // 1. Decoding is total: any bytes give a frame or `undefined`, never a throw, never a copy.
 // 2. One frame has one spelling: unknown flags, spare bytes and integers above 2^53 - 1 are refused.

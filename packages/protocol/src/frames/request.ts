@@ -50,9 +50,9 @@ export interface CallItem {
 export interface DecodedCall {
   readonly requestId: Uint8Array;
   readonly remainingMs: number;
-  readonly trace?: Uint8Array;
-  readonly tracestate?: string;
-  readonly origin?: Uint8Array;
+  readonly trace: Uint8Array | undefined;
+  readonly tracestate: string | undefined;
+  readonly origin: Uint8Array | undefined;
   /** JSON text in UTF-8, unchecked. */
   readonly payload: Uint8Array;
 }
@@ -191,13 +191,14 @@ function readCall(
   const next = lengthAt + 4 + readU32(bytes, lengthAt);
   if (next > end) return undefined;
   const payload = bytes.subarray(lengthAt + 4, next);
-  if (flags === 0) return { call: { requestId, remainingMs, payload }, next };
-  const call: DecodedCall = {
+  const origin = lengthAt === originAt ? undefined : bytes.subarray(originAt, lengthAt);
+  // One shape for every call, so that what reads them stays fast.
+  const call = {
     requestId,
     remainingMs,
-    ...(traced !== undefined && { trace: traced.trace }),
-    ...(traced?.tracestate !== undefined && { tracestate: traced.tracestate }),
-    ...(lengthAt !== originAt && { origin: bytes.subarray(originAt, lengthAt) }),
+    trace: traced?.trace,
+    tracestate: traced?.tracestate,
+    origin,
     payload,
   };
   return { call, next };

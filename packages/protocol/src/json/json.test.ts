@@ -43,6 +43,15 @@ describe("encodeJson", () => {
     expect(encodeJson(-0)).toEqual({ ok: true, text: "-0" });
   });
 
+  it("writes long texts as they are, whatever they hold", () => {
+    for (const end of ["", '"', "\\", "\n", "\0", "\u001f", "\u007f", "\u2028", "é", "😀", "\\ud800"]) {
+      const text = "x".repeat(5_000) + end;
+      expect(roundTrip([text, { [text]: text, zero: -0 }])).toStrictEqual([text, { [text]: text, zero: -0 }]);
+      expect(encodeJson([text])).toEqual({ ok: true, text: JSON.stringify([text]) });
+    }
+    expect(Object.keys(issuesOf({ a: `${"x".repeat(5_000)}\ud800` }))).toEqual(["/a"]);
+  });
+
   it("keeps empty values apart", () => {
     for (const value of [null, "", 0, false, [], {}]) expect(roundTrip(value)).toStrictEqual(value);
     expect(encodeJson(undefined)).toEqual({ ok: true, text: "null" });
