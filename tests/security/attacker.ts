@@ -395,7 +395,7 @@ export class Attacker implements AsyncDisposable {
       }),
     );
     const results = decoded.results.map(({ requestId, status, payload }) => ({
-      requestId: requestId.slice(),
+      requestId: Uint8Array.from(requestId),
       status,
       payload: JSON.parse(Buffer.from(payload).toString()) as unknown,
     }));
@@ -403,22 +403,37 @@ export class Attacker implements AsyncDisposable {
   }
 }
 
-/** Whether the broker lets the connection publish there. A reply subject of one's own does not change that. */
-export async function mayPublish(nats: NatsConnection, subject: string, body = ""): Promise<boolean> {
-  let refused = false;
-  const statuses = nats.status();
-  const watching = (async () => {
-    for await (const status of statuses) {
+const refusals = new WeakMap<NatsConnection, Map<string, number>>();
+
+/** How often the broker has refused what the connection published, by subject. */
+function refusalsOf(nats: NatsConnection): ReadonlyMap<string, number> {
+  const known = refusals.get(nats);
+  if (known !== undefined) return known;
+  const counts = new Map<string, number>();
+  refusals.set(nats, counts);
+  void (async () => {
+    for await (const status of nats.status()) {
       if (status.type !== "error" || !(status.error instanceof PermissionViolationError)) continue;
-      refused ||= status.error.operation === "publish" && status.error.subject === subject;
+      const { operation, subject } = status.error;
+      if (operation === "publish") counts.set(subject, (counts.get(subject) ?? 0) + 1);
     }
   })();
-  nats.publish(subject, body);
-  // The server answers in order: a refusal comes before the pong.
+  return counts;
+}
+
+/** Whether the broker lets the connection publish there, under a reply subject that may be somebody else's. */
+export async function mayPublish(
+  nats: NatsConnection,
+  subject: string,
+  message: { body?: string; reply?: string } = {},
+): Promise<boolean> {
+  const counts = refusalsOf(nats);
+  const before = counts.get(subject) ?? 0;
+  nats.publish(subject, message.body ?? "", message.reply === undefined ? {} : { reply: message.reply });
+  // The server answers in order: a refusal comes before the pong. Its listener is told a microtask or two later.
   await nats.flush();
-  statuses.stop();
-  await watching;
-  return !refused;
+  await new Promise(setImmediate);
+  return (counts.get(subject) ?? 0) === before;
 }
 
 /** Whether the broker lets the connection subscribe there. */

@@ -63,7 +63,7 @@ describe("an action that was not granted", () => {
     // The same action again, and another API's: each is told on its own.
     const both = await Promise.all([
       client.rpc.stock.destroy("again", { timeout: 10_000 }),
-      client.rpc.vault.open({ timeout: 10_000 }),
+      client.rpc.vault.open(undefined, { timeout: 10_000 }),
     ]);
     expect(both.map((result) => result.isErr() && result.error.type)).toEqual(["AuthError", "AuthError"]);
     expect(performance.now() - started).toBeLessThan(2_000);

@@ -11,7 +11,7 @@ import { Type } from "typebox";
 // The cast of the security tests: a stock service and a vault; a shop that may use some of the stock; an intruder
 // that is an application, and one that is a service, each with honest permissions of its own.
 
-export class OutOfStock extends defineError("OutOfStock", { data: Type.Object({ left: Type.Number() }) }) {}
+export const OutOfStock = defineError("OutOfStock", { data: Type.Object({ left: Type.Number() }) });
 
 export const stock = defineApi("acme.stock@v1", {
   rpc: {
