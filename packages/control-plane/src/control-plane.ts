@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { rootFingerprint, type Transports } from "@trellis/protocol";
 import { nodePort, Scope } from "@trellis/runtime/node";
+import { startAdmin } from "./admin/start-admin.ts";
 import { tokenOwner } from "./bootstrap/dev-gate.ts";
 import { loopbackOrigins } from "./bootstrap/origins.ts";
 import { CalloutResponder } from "./callout/responder.ts";
@@ -15,7 +16,7 @@ import { type Broker, openBroker } from "./links/broker.ts";
 import { type Links, openLinks } from "./links/links.ts";
 import type { ManagedNats } from "./nats/server.ts";
 import { buildPlane, type Plane } from "./plane.ts";
-import { claimMeta } from "./storage/meta.ts";
+import { claimMode } from "./storage/meta.ts";
 import { Storage } from "./storage/storage.ts";
 
 /** Why a control plane ended. */
@@ -43,7 +44,8 @@ export interface ControlPlane extends AsyncDisposable {
 
 /**
  * Starts a control plane: keys, a port, storage and broker, links into the four accounts, streams, callout,
- * connections, requests, in this order; it stops in the reverse one. A start that fails leaves nothing open.
+ * connections, the platform's own APIs, requests, in this order; it stops in the reverse one. A start that fails
+ * leaves nothing open.
  */
 export async function startControlPlane(config: ControlPlaneConfig): Promise<ControlPlane> {
   const resolved = resolveConfig(config);
@@ -90,6 +92,7 @@ async function start(config: ResolvedControlPlaneConfig, scope: Scope): Promise<
   await plane.tracker.start();
   scope.add("connections", () => plane.tracker.stop());
   scope.add("upkeep", plane.startUpkeep());
+  scope.add("admin", await startAdmin(plane, { servers: broker.servers, owner }));
   const app = httpApp({
     clock,
     bootstrap: plane.bootstrap,
@@ -128,15 +131,6 @@ async function openBoth(input: {
   const opened: [Storage, Broker] = [await storage, await broker];
   await claimMode(opened[0], config.mode);
   return opened;
-}
-
-/** What dev mode installed without asking anybody is not to be served to others. */
-async function claimMode(storage: Storage, mode: string): Promise<void> {
-  const held = await claimMeta(storage.queries, "mode", mode);
-  if (held === mode) return;
-  throw new Error(
-    `This data folder belongs to a control plane in ${held} mode; use another one for ${mode} mode.`,
-  );
 }
 
 function running(parts: {
@@ -181,7 +175,7 @@ function running(parts: {
     devToken: config.devToken,
     transports: broker.transports,
     nats: broker.managed,
-    core: coreHandlers(plane, owner),
+    core: coreHandlers(plane, { name: "administrator", owner }),
     plane,
     closed,
     stop: () => stop("stopped"),

@@ -147,6 +147,7 @@ function bootstrapDeps(input: PlaneInput, parts: Omit<Plane, "bootstrap" | "star
       notices: streams.publisher,
       kicker: tracker,
       lifeMs: config.lifeMs,
+      platformApisAreOpen: config.mode === "dev",
       transports: () => broker.transports,
       maxPayload: () => links.app.info?.max_payload,
     },

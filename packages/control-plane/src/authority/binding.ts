@@ -9,7 +9,7 @@ export interface Provider {
   artifact: Pick<AuthorityArtifact, "implements">;
 }
 
-export type UnboundReason = "no_provider" | "provider_disabled" | "ambiguous";
+export type UnboundReason = "no_provider" | "provider_disabled" | "ambiguous" | "not_granted";
 
 /** What became of the APIs that a deployment uses. */
 export interface ResolvedBindings {

@@ -30,7 +30,7 @@ export interface RouteKeys {
 
 /** The facts of an authorization; issuer and version are added when it is signed. */
 export interface AuthorizationFacts {
-  principal: { kind: "service" | "app"; id: string };
+  principal: { kind: "service" | "app" | "platform"; id: string };
   identity: string;
   participant: { id: string; digest: string };
   deployment: string;

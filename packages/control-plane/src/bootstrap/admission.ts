@@ -16,6 +16,8 @@ export interface Admitted {
   artifact: AuthorityArtifact;
   /** The digest that the process runs. */
   digest: string;
+  /** The platform itself, which is admitted by nobody but itself. */
+  platform?: boolean;
 }
 
 export interface AdmissionDeps {

@@ -1,7 +1,9 @@
 import type { BootstrapRequest } from "@trellis/protocol";
 import { err, ok, type Result } from "@trellis/result";
+import { cliParticipant } from "../admin/participants.ts";
 import { type InstallableArtifact, readArtifact } from "../authority/artifact.ts";
 import type { Actor, Installer } from "../authority/installer.ts";
+import { isPlatformOwned } from "../authority/platform-access.ts";
 import { Serial } from "../lifecycle/serial.ts";
 import { type DeploymentRow, deploymentsOf } from "../storage/deployments.ts";
 import type { InstanceRow } from "../storage/instances.ts";
@@ -46,7 +48,8 @@ export class DevProvisioning {
         this.#actor,
       );
       if (instance.isErr()) return err(refusal("trellis.bootstrap.denied"));
-      this.#deps.say(`provisioned an instance of ${deployment.value.name}`);
+      if (!isPlatformOwned(installed.value.id))
+        this.#deps.say(`provisioned an instance of ${deployment.value.name}`);
       return ok(instance.value);
     });
   }
@@ -63,6 +66,8 @@ export class DevProvisioning {
   async #install(request: BootstrapRequest): Promise<Result<ParticipantRow, Refusal>> {
     const { id, digest } = request.participant;
     const current = await findParticipant(this.#deps.storage.queries, id);
+    // The command line's participant is installed by the platform; the token's holder may be an instance of it.
+    if (id === cliParticipant.id && current?.digest === digest) return ok(current);
     if (current !== undefined && current.owner !== this.#deps.owner) {
       const hint = `${id} was installed by somebody else; this token cannot take it over.`;
       return err(refusal("trellis.bootstrap.denied", { hint }));

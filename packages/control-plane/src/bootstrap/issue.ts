@@ -1,13 +1,10 @@
 import {
-  type Authorization,
   authorizationDigest,
   type BootstrapAnswer,
   type BootstrapRequest,
   fromBase64Url,
   inboxPrefix,
-  isId,
   keyId,
-  newId,
   type Port,
   type SealedRouteKey,
   type Signed,
@@ -19,30 +16,25 @@ import type { Clock } from "@trellis/runtime/node";
 import { type ResolvedBindings, resolveBindings } from "../authority/binding.ts";
 import type { Catalog } from "../authority/catalog.ts";
 import { grantsOf, sealGrants } from "../authority/grants.ts";
-import {
-  comparePolicies,
-  policyOf,
-  sealPolicy,
-  storedPolicy,
-  type TransportPolicy,
-} from "../authority/policy.ts";
+import { type GrantedUses, grantedUses, isPlatformOwned } from "../authority/platform-access.ts";
+import { comparePolicies, policyOf, sealPolicy, type TransportPolicy } from "../authority/policy.ts";
 import type { Kicker } from "../authority/revoker.ts";
 import type { Statements } from "../authority/statements.ts";
 import type { KeyRing } from "../identity/key-ring.ts";
 import type { NoticePublisher } from "../notices/publisher.ts";
 import {
   type AuthorizationRow,
-  findAuthorization,
   insertAuthorization,
-  readContent,
   revokeAuthorizations,
   saveContent,
 } from "../storage/authorizations.ts";
-import { type ConnectionRow, findConnection, saveConnection } from "../storage/connections.ts";
+import { type ConnectionRow, saveConnection } from "../storage/connections.ts";
 import { chosenBindings, findDeployment } from "../storage/deployments.ts";
+import { findPlatformGrants } from "../storage/grants.ts";
 import { latestRevocation } from "../storage/revocations.ts";
 import type { Storage } from "../storage/storage.ts";
 import type { Admitted } from "./admission.ts";
+import { type Continuity, continueConnection } from "./continuity.ts";
 import { type Refusal, refusal } from "./refusal.ts";
 
 export interface IssueDeps {
@@ -56,16 +48,10 @@ export interface IssueDeps {
   kicker: Kicker;
   /** Life of an authorization in ms. */
   lifeMs: number;
+  /** Dev mode: whoever is let in may use the platform's own APIs; else they take a grant. */
+  platformApisAreOpen: boolean;
   transports(): Transports;
   maxPayload(): number | undefined;
-}
-
-/** The connection that is asked for: a new id, or the one that the same keys hold already. */
-interface Continuity {
-  connection: string;
-  /** The authorization before this one, on a refresh. */
-  before: { row: AuthorizationRow; policy: TransportPolicy } | undefined;
-  known: ConnectionRow | undefined;
 }
 
 interface Draft {
@@ -104,43 +90,26 @@ export async function issue(
   );
 }
 
-async function continueConnection(
-  deps: IssueDeps,
-  request: BootstrapRequest,
-  admitted: Admitted,
-): Promise<Result<Continuity, Refusal>> {
-  const { queries } = deps.storage;
-  const connection = request.connection ?? newId(deps.port, deps.clock.now());
-  if (request.connection === undefined) return ok({ connection, before: undefined, known: undefined });
-  if (!isId(connection)) return err(refusal("trellis.bootstrap.invalid_request"));
-  if ((await latestRevocation(queries, [["connection", connection]])) !== undefined) {
-    return err(refusal("trellis.bootstrap.revoked"));
-  }
-  const known = await findConnection(queries, connection);
-  if (known === undefined) return ok({ connection, before: undefined, known });
-  const row = await findAuthorization(queries, known.authorizationDigest);
-  const same =
-    known.identityKey === request.identityKey &&
-    known.sessionKey === request.sessionKey &&
-    known.instanceId === admitted.instance.id &&
-    (row === undefined || exchangeKeyOf(row) === request.exchangeKey);
-  if (!same) return err(refusal("trellis.bootstrap.connection_mismatch"));
-  const body = row === undefined ? undefined : await readContent(queries, row.policyDigest);
-  const before = row === undefined || body === undefined ? undefined : { row, policy: storedPolicy(body) };
-  return ok({ connection, before, known });
-}
-
 async function resolve(
   deps: IssueDeps,
   admitted: Admitted,
   continuity: Continuity,
 ): Promise<ResolvedBindings> {
-  const { uses } = admitted.artifact;
-  if (uses.length === 0) return { bound: [], unbound: [], ambiguous: [] };
   const { queries } = deps.storage;
+  const { uses, refused } = await usable(deps, admitted);
+  if (uses.length === 0) return { bound: [], unbound: refused, ambiguous: [] };
   const current = new Map(continuity.before?.policy.used.map((use) => [use.api, use.deployment]));
   const chosen = await chosenBindings(queries, admitted.deployment.id);
-  return resolveBindings({ uses, providers: await deps.catalog.providers(queries), chosen, current });
+  const providers = await deps.catalog.providers(queries);
+  const resolved = resolveBindings({ uses, providers, chosen, current });
+  return { ...resolved, unbound: [...resolved.unbound, ...refused] };
+}
+
+/** What of its contract's uses a deployment may have: the platform's own APIs are granted one by one. */
+async function usable(deps: IssueDeps, { artifact, deployment }: Admitted): Promise<GrantedUses> {
+  const { uses } = artifact;
+  if (deps.platformApisAreOpen || !uses.some((use) => isPlatformOwned(use.api))) return { uses, refused: [] };
+  return grantedUses(uses, (await findPlatformGrants(deps.storage.queries, deployment.id)).rpc);
 }
 
 async function authorize(deps: IssueDeps, draft: Draft): Promise<BootstrapAnswer> {
@@ -192,7 +161,7 @@ async function authorize(deps: IssueDeps, draft: Draft): Promise<BootstrapAnswer
 }
 
 async function factsOf(deps: IssueDeps, { request, admitted, continuity, now }: Draft) {
-  const { deployment, instance, artifact, digest } = admitted;
+  const { deployment, instance, artifact, digest, platform = false } = admitted;
   const identity = keyId(deps.port, keyBytes(request.identityKey));
   // Whatever was revoked is revoked up to an instant: what begins after it stands, were it in the same millisecond.
   const revokedAt = await latestRevocation(deps.storage.queries, [
@@ -201,7 +170,7 @@ async function factsOf(deps: IssueDeps, { request, admitted, continuity, now }: 
     ["identity", identity],
   ]);
   return {
-    principal: { kind: artifact.kind, id: deployment.participantId },
+    principal: { kind: platform ? ("platform" as const) : artifact.kind, id: deployment.participantId },
     identity,
     participant: { id: deployment.participantId, digest },
     deployment: deployment.id,
@@ -295,11 +264,6 @@ function sealRoutes(
       exchangeKey,
     }),
   );
-}
-
-function exchangeKeyOf(row: AuthorizationRow): string {
-  const payload = JSON.parse(row.payload) as Authorization;
-  return payload.exchangeKey;
 }
 
 function keyBytes(text: string): Uint8Array {

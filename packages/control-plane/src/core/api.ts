@@ -1,18 +1,24 @@
-import {
-  defineApi,
-  defineError,
-  type InputOf,
-  type OutputOf,
-  type RpcAction,
-  reserved,
-  rpc,
-} from "@trellis/contract";
+import { defineApi, type InputOf, type OutputOf, type RpcAction, reserved, rpc } from "@trellis/contract";
 import type { Result } from "@trellis/result";
 import { Type } from "typebox";
-
-const Id = Type.String({ minLength: 1, maxLength: 256 });
-const Time = Type.Integer({ description: "Milliseconds since the epoch." });
-const Kind = Type.Union([Type.Literal("service"), Type.Literal("app")]);
+import {
+  ArtifactInvalid,
+  CursorInvalid,
+  IdentityRefused,
+  NameRefused,
+  NotKnown,
+  PlatformOwned,
+  RevisionStale,
+} from "./errors.ts";
+import {
+  ApiSchema,
+  ConnectionSchema,
+  DeploymentSchema,
+  GrantsViewSchema,
+  Id,
+  InstanceSchema,
+  ParticipantSchema,
+} from "./schemas.ts";
 
 /** A list is asked for page by page; the cursor is opaque and goes back as it came. */
 const page = {
@@ -20,73 +26,6 @@ const page = {
   cursor: Type.Optional(Type.String({ maxLength: 512 })),
 };
 const next = { cursor: Type.Optional(Type.String()) };
-
-export const ParticipantSchema = Type.Object({
-  id: Id,
-  revision: Type.Integer(),
-  digest: Type.String(),
-  kind: Kind,
-  installedAt: Time,
-});
-
-export const DeploymentSchema = Type.Object({
-  id: Id,
-  name: Type.String(),
-  participant: Type.Object({ id: Id, digest: Type.String() }),
-  disabled: Type.Boolean(),
-  epoch: Type.Integer(),
-  createdAt: Time,
-});
-
-export const InstanceSchema = Type.Object({
-  id: Id,
-  deployment: Id,
-  identityKey: Type.String(),
-  name: Type.String(),
-  disabled: Type.Boolean(),
-  ephemeral: Type.Boolean(),
-  createdAt: Time,
-});
-
-export const ConnectionSchema = Type.Object({
-  id: Id,
-  instance: Id,
-  deployment: Id,
-  participant: Type.Object({ id: Id, digest: Type.String() }),
-  state: Type.Union([Type.Literal("issued"), Type.Literal("connected"), Type.Literal("disconnected")]),
-  createdAt: Time,
-  updatedAt: Time,
-});
-
-/** What was named does not exist. */
-export const NotKnown = defineError("NotKnown", {
-  data: Type.Object({ kind: Type.String(), id: Type.String() }),
-  message: ({ kind, id }) => `There is no ${kind} "${id}".`,
-});
-/** The contract that was sent cannot be installed. */
-export const ArtifactInvalid = defineError("ArtifactInvalid", {
-  data: Type.Object({ problem: Type.String() }),
-  message: ({ problem }) => problem,
-});
-/** A deployment of that name exists, or the name is not one. */
-export const NameRefused = defineError("NameRefused", {
-  data: Type.Object({
-    name: Type.String(),
-    problem: Type.Union([Type.Literal("name_taken"), Type.Literal("name_illegal")]),
-  }),
-  message: ({ name, problem }) =>
-    problem === "name_taken"
-      ? `A deployment is called "${name}" already.`
-      : `"${name}" is not a deployment's name.`,
-});
-/** The identity key is not a key, or belongs to an instance already. */
-export const IdentityRefused = defineError("IdentityRefused", {
-  data: Type.Object({
-    problem: Type.Union([Type.Literal("identity_taken"), Type.Literal("identity_malformed")]),
-  }),
-});
-/** The cursor is not one that a list of this kind gave. */
-export const CursorInvalid = defineError("CursorInvalid");
 
 const byId = Type.Object({ id: Id });
 const reason = Type.Optional(Type.String({ maxLength: 200 }));
@@ -133,19 +72,19 @@ export const coreApi = defineApi(
       "Core.Deployments.Create": rpc({
         input: Type.Object({ participant: Id, name: Type.Optional(Type.String({ maxLength: 200 })) }),
         output: Type.Object({ deployment: DeploymentSchema }),
-        errors: [NotKnown, NameRefused],
+        errors: [NotKnown, NameRefused, PlatformOwned],
       }),
       "Core.Deployments.Update": rpc({
         description: "Moves the deployment to the participant's current revision, or to the one of a digest.",
         input: Type.Object({ id: Id, digest: Type.Optional(Type.String({ maxLength: 64 })) }),
         output: Type.Object({ deployment: DeploymentSchema }),
-        errors: [NotKnown],
+        errors: [NotKnown, PlatformOwned],
         idempotent: true,
       }),
       "Core.Deployments.Disable": rpc({
         input: Type.Object({ id: Id, reason }),
         output: Type.Object({ deployment: DeploymentSchema }),
-        errors: [NotKnown],
+        errors: [NotKnown, PlatformOwned],
         idempotent: true,
       }),
       "Core.Deployments.Enable": rpc({
@@ -172,14 +111,19 @@ export const coreApi = defineApi(
           deployment: Id,
           name: Type.Optional(Type.String({ maxLength: 200 })),
           identityKey: Type.Optional(Type.String({ maxLength: 64 })),
+          ephemeral: Type.Optional(
+            Type.Boolean({
+              description: "It is removed when its last connection has been gone for a while.",
+            }),
+          ),
         }),
         output: Type.Object({ instance: InstanceSchema, seed: Type.Optional(Type.String()) }),
-        errors: [NotKnown, IdentityRefused],
+        errors: [NotKnown, IdentityRefused, PlatformOwned],
       }),
       "Core.Instances.Disable": rpc({
         input: Type.Object({ id: Id, reason }),
         output: Type.Object({ instance: InstanceSchema }),
-        errors: [NotKnown],
+        errors: [NotKnown, PlatformOwned],
         idempotent: true,
       }),
       "Core.Instances.Enable": rpc({
@@ -187,6 +131,37 @@ export const coreApi = defineApi(
         output: Type.Object({ instance: InstanceSchema }),
         errors: [NotKnown],
         idempotent: true,
+      }),
+      "Core.Apis.List": rpc({
+        description: "The APIs that deployments provide, by id.",
+        input: Type.Object(page),
+        output: Type.Object({ apis: Type.Array(ApiSchema), ...next }),
+        errors: [CursorInvalid],
+        idempotent: true,
+      }),
+      "Core.Apis.Get": rpc({
+        description: "An API with its schemas, as its first provider that is not disabled has it.",
+        input: byId,
+        output: Type.Object({ api: ApiSchema, artifact: Type.Record(Type.String(), Type.Unknown()) }),
+        errors: [NotKnown],
+        idempotent: true,
+      }),
+      "Core.Grants.Get": rpc({
+        input: Type.Object({ deployment: Id }),
+        output: Type.Object({ grants: GrantsViewSchema }),
+        errors: [NotKnown],
+        idempotent: true,
+      }),
+      "Core.Grants.Set": rpc({
+        description:
+          "Says which actions of the platform's own API a deployment may call, beside that its contract uses them.",
+        input: Type.Object({
+          deployment: Id,
+          rpc: Type.Array(Type.String({ maxLength: 128 }), { maxItems: 200 }),
+          revision: Type.Optional(Type.Integer({ description: "Refused unless it still has this one." })),
+        }),
+        output: Type.Object({ grants: GrantsViewSchema }),
+        errors: [NotKnown, PlatformOwned, RevisionStale],
       }),
       "Core.Connections.List": rpc({
         input: Type.Object({ ...page, deployment: Type.Optional(Id) }),
@@ -204,7 +179,7 @@ export const coreApi = defineApi(
         description: "Closes the socket. It comes back, unless `revoke` ends the connection for good.",
         input: Type.Object({ id: Id, revoke: Type.Optional(Type.Boolean()), reason }),
         output: Type.Object({ kicked: Type.Boolean() }),
-        errors: [NotKnown],
+        errors: [NotKnown, PlatformOwned],
       }),
     },
   },

@@ -1,7 +1,11 @@
 import { err, ok } from "@trellis/result";
+import { platformParticipant } from "../admin/participants.ts";
 import { findConnection, listConnections } from "../storage/connections.ts";
-import { type CoreHandlersOf, NotKnown } from "./api.ts";
+import { deploymentIdOf } from "../storage/deployments.ts";
+import type { CoreHandlersOf } from "./api.ts";
+import { NotKnown } from "./errors.ts";
 import type { CoreDeps } from "./handlers.ts";
+import { platformOwned } from "./ownership.ts";
 import { nextCursor, readPage } from "./page.ts";
 import { connectionView } from "./views.ts";
 
@@ -15,7 +19,8 @@ export function connectionHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
       const page = readPage("connections", input);
       if (page.isErr()) return err(page.error);
       await tracker.flush();
-      const { rows, next } = await listConnections(queries, page.value, input.deployment);
+      const deployment = await deploymentIdOf(queries, input.deployment);
+      const { rows, next } = await listConnections(queries, page.value, deployment);
       return ok({ connections: rows.map(connectionView), ...nextCursor("connections", next) });
     },
 
@@ -28,6 +33,7 @@ export function connectionHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
     "Core.Connections.Kick": async (input) => {
       const row = await findConnection(queries, input.id);
       if (row === undefined) return unknown(input.id);
+      if (row.participantId === platformParticipant.id) return platformOwned(row.participantId);
       const kicked = tracker.socketOf(input.id) !== undefined;
       if (input.revoke === true)
         await revoker.revokeConnection(input.id, input.reason ?? "kicked", actor.name);

@@ -1,8 +1,11 @@
 import { err, ok } from "@trellis/result";
-import { findDeployment, listDeployments, setDeploymentDisabled } from "../storage/deployments.ts";
+import { isPlatformOwned } from "../authority/platform-access.ts";
+import { findDeploymentNamed, listDeployments, setDeploymentDisabled } from "../storage/deployments.ts";
 import { findParticipant, findParticipantByDigest } from "../storage/participants.ts";
-import { type CoreHandlersOf, NameRefused, NotKnown } from "./api.ts";
+import type { CoreHandlersOf } from "./api.ts";
+import { NameRefused, NotKnown } from "./errors.ts";
 import type { CoreDeps } from "./handlers.ts";
+import { platformOwned } from "./ownership.ts";
 import { nextCursor, readPage } from "./page.ts";
 import { deploymentView } from "./views.ts";
 
@@ -20,7 +23,7 @@ export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
     },
 
     "Core.Deployments.Get": async (input) => {
-      const row = await findDeployment(queries, input.id);
+      const row = await findDeploymentNamed(queries, input.id);
       return row === undefined ? unknown(input.id) : ok({ deployment: deploymentView(row) });
     },
 
@@ -29,7 +32,9 @@ export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
       if (participant === undefined) {
         return err(new NotKnown({ data: { kind: "participant", id: input.participant } }));
       }
+      if (isPlatformOwned(participant.id)) return platformOwned(participant.id);
       const name = input.name ?? participant.id;
+      if (isPlatformOwned(name)) return err(new NameRefused({ data: { name, problem: "name_illegal" } }));
       const created = await installer.deploy(participant, name, actor);
       if (created.isErr()) return err(new NameRefused({ data: { name, problem: created.error } }));
       return ok({ deployment: deploymentView(created.value) });
@@ -37,8 +42,9 @@ export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
 
     /** Running processes of an older revision go on until they end; new ones must run this revision. */
     "Core.Deployments.Update": async (input) => {
-      const row = await findDeployment(queries, input.id);
+      const row = await findDeploymentNamed(queries, input.id);
       if (row === undefined) return unknown(input.id);
+      if (isPlatformOwned(row.participantId)) return platformOwned(row.participantId);
       const participant =
         input.digest === undefined
           ? await findParticipant(queries, row.participantId)
@@ -52,9 +58,11 @@ export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
 
     /** Ends every connection of the deployment; callers learn that its route is void. */
     "Core.Deployments.Disable": async (input) => {
-      const { id, reason = "disabled" } = input;
-      const row = await findDeployment(queries, id);
-      if (row === undefined) return unknown(id);
+      const { reason = "disabled" } = input;
+      const row = await findDeploymentNamed(queries, input.id);
+      if (row === undefined) return unknown(input.id);
+      const { id } = row;
+      if (isPlatformOwned(row.participantId)) return platformOwned(row.participantId);
       if (row.disabled === 1) return ok({ deployment: deploymentView(row) });
       const audit = revoker.audit(actor.name, "deployment.disable", id, { reason });
       const revoked = await storage.mutate(audit, async (tx) => {
@@ -66,7 +74,7 @@ export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
     },
 
     "Core.Deployments.Enable": async (input) => {
-      const row = await findDeployment(queries, input.id);
+      const row = await findDeploymentNamed(queries, input.id);
       if (row === undefined) return unknown(input.id);
       if (row.disabled === 0) return ok({ deployment: deploymentView(row) });
       return ok({ deployment: deploymentView(await installer.enable(row, actor)) });

@@ -1,7 +1,9 @@
 import type { Plane } from "../plane.ts";
 import type { CoreHandlers } from "./api.ts";
+import { apiHandlers } from "./apis.ts";
 import { connectionHandlers } from "./connections.ts";
 import { deploymentHandlers } from "./deployments.ts";
+import { grantHandlers } from "./grants.ts";
 import { instanceHandlers } from "./instances.ts";
 import { participantHandlers } from "./participants.ts";
 
@@ -12,12 +14,14 @@ export interface CoreDeps {
 }
 
 /** The handlers of the platform's own API over one control plane. */
-export function coreHandlers(plane: Plane, owner: string | null): CoreHandlers {
-  const deps: CoreDeps = { plane, actor: { name: "administrator", owner } };
+export function coreHandlers(plane: Plane, actor: CoreDeps["actor"]): CoreHandlers {
+  const deps: CoreDeps = { plane, actor };
   return {
     ...participantHandlers(deps),
     ...deploymentHandlers(deps),
     ...instanceHandlers(deps),
+    ...apiHandlers(deps),
+    ...grantHandlers(deps),
     ...connectionHandlers(deps),
   };
 }

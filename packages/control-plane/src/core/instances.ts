@@ -1,9 +1,12 @@
 import { fromBase64Url, toBase64Url } from "@trellis/protocol";
 import { err, ok } from "@trellis/result";
-import { findDeployment } from "../storage/deployments.ts";
+import { platformParticipant } from "../admin/participants.ts";
+import { deploymentIdOf, findDeployment, findDeploymentNamed } from "../storage/deployments.ts";
 import { findInstance, listInstances, setInstanceDisabled } from "../storage/instances.ts";
-import { type CoreHandlersOf, IdentityRefused, NotKnown } from "./api.ts";
+import type { CoreHandlersOf } from "./api.ts";
+import { IdentityRefused, NotKnown } from "./errors.ts";
 import type { CoreDeps } from "./handlers.ts";
+import { platformOwned } from "./ownership.ts";
 import { nextCursor, readPage } from "./page.ts";
 import { instanceView } from "./views.ts";
 
@@ -16,7 +19,8 @@ export function instanceHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"In
     "Core.Instances.List": async (input) => {
       const page = readPage("instances", input);
       if (page.isErr()) return err(page.error);
-      const { rows, next } = await listInstances(queries, page.value, input.deployment);
+      const deployment = await deploymentIdOf(queries, input.deployment);
+      const { rows, next } = await listInstances(queries, page.value, deployment);
       return ok({ instances: rows.map(instanceView), ...nextCursor("instances", next) });
     },
 
@@ -27,15 +31,18 @@ export function instanceHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"In
 
     /** The seed, when one is made, is nowhere but in this answer. */
     "Core.Instances.Provision": async (input) => {
-      const deployment = await findDeployment(queries, input.deployment);
+      const deployment = await findDeploymentNamed(queries, input.deployment);
       if (deployment === undefined) return unknown("deployment", input.deployment);
+      // Another instance of the platform would be given its route key; one of the command line is an administrator.
+      if (deployment.participantId === platformParticipant.id) return platformOwned(platformParticipant.id);
       const made = input.identityKey === undefined ? port.ed25519.keyPair() : undefined;
       const identityKey = input.identityKey ?? toBase64Url(made?.publicKey ?? new Uint8Array());
       if (fromBase64Url(identityKey)?.length !== 32) {
         return err(new IdentityRefused({ data: { problem: "identity_malformed" } }));
       }
       const name = input.name ?? deployment.name;
-      const row = await installer.provision({ deployment, identityKey, name, ephemeral: false }, actor);
+      const { ephemeral = false } = input;
+      const row = await installer.provision({ deployment, identityKey, name, ephemeral }, actor);
       if (row.isErr()) return err(new IdentityRefused({ data: { problem: row.error } }));
       return ok({
         instance: instanceView(row.value),
@@ -48,6 +55,8 @@ export function instanceHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"In
       const { id, reason = "disabled" } = input;
       const row = await findInstance(queries, id);
       if (row === undefined) return unknown("instance", id);
+      const deployment = await findDeployment(queries, row.deploymentId);
+      if (deployment?.participantId === platformParticipant.id) return platformOwned(platformParticipant.id);
       if (row.disabled === 1) return ok({ instance: instanceView(row) });
       const audit = revoker.audit(actor.name, "instance.disable", id, { reason });
       const revoked = await storage.mutate(audit, async (tx) => {

@@ -1,6 +1,6 @@
 import { err, ok, type Result } from "@trellis/result";
 import type { PageRequest } from "../storage/page.ts";
-import { CursorInvalid } from "./api.ts";
+import { CursorInvalid } from "./errors.ts";
 
 const defaultLimit = 100;
 

@@ -1,7 +1,8 @@
 import { err, ok } from "@trellis/result";
 import { readArtifact } from "../authority/artifact.ts";
 import { findParticipant, listParticipants } from "../storage/participants.ts";
-import { ArtifactInvalid, type CoreHandlersOf, NotKnown } from "./api.ts";
+import type { CoreHandlersOf } from "./api.ts";
+import { ArtifactInvalid, NotKnown } from "./errors.ts";
 import type { CoreDeps } from "./handlers.ts";
 import { nextCursor, readPage } from "./page.ts";
 import { participantView } from "./views.ts";

@@ -1,9 +1,10 @@
 import type { Static } from "typebox";
+import { platformParticipant } from "../admin/participants.ts";
 import type { ConnectionRow } from "../storage/connections.ts";
 import type { DeploymentRow } from "../storage/deployments.ts";
 import type { InstanceRow } from "../storage/instances.ts";
 import type { ParticipantRow } from "../storage/participants.ts";
-import type { ConnectionSchema, DeploymentSchema, InstanceSchema, ParticipantSchema } from "./api.ts";
+import type { ConnectionSchema, DeploymentSchema, InstanceSchema, ParticipantSchema } from "./schemas.ts";
 
 // What of a row an administrator sees. Secret bits, session keys and sockets are not part of it.
 
@@ -32,7 +33,9 @@ export function instanceView(row: InstanceRow): Static<typeof InstanceSchema> {
 }
 
 export function connectionView(row: ConnectionRow): Static<typeof ConnectionSchema> {
-  const { id, instanceId, deploymentId, participantId, participantDigest, state, createdAt, updatedAt } = row;
+  const { id, instanceId, deploymentId, participantId, participantDigest, createdAt, updatedAt } = row;
+  // The platform's own socket has no user name of ours, so no event tells of it; that we answer tells enough.
+  const state = participantId === platformParticipant.id ? "connected" : row.state;
   return {
     id,
     instance: instanceId,

@@ -109,6 +109,18 @@ export class KeyRing {
     return this.#port.x25519.keyPair(derived);
   }
 
+  /** The platform's own identity: derived, the same in every control plane of these keys. */
+  get platformSeed(): Uint8Array {
+    const label = "trellis.platform-identity.v1";
+    const salt = this.#port.sha256(transcript(label));
+    return this.#port.hkdf({ secret: this.#routeMaster, salt, info: label, length: 32 });
+  }
+
+  /** Raw seed of the user by which the platform serves its own APIs; the broker lists its public half. */
+  get appSeed(): Uint8Array {
+    return rawSeed(this.#seeds.app);
+  }
+
   toJSON(): string {
     return redacted;
   }

@@ -19,7 +19,7 @@ export interface NoticeOutboxDeps {
   clock: Clock;
   storage: Storage;
   statements: Statements;
-  publisher: NoticePublisher;
+  publisher: Pick<NoticePublisher, "notice">;
   log: Log;
 }
 

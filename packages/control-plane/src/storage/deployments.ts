@@ -13,6 +13,20 @@ export function findDeploymentByName(queries: Queries, name: string): Promise<De
   return queries.selectFrom("deployments").selectAll().where("name", "=", name).executeTakeFirst();
 }
 
+/** By id or by name: names have a dot in them, ids never. */
+export function findDeploymentNamed(queries: Queries, idOrName: string): Promise<DeploymentRow | undefined> {
+  return idOrName.includes(".") ? findDeploymentByName(queries, idOrName) : findDeployment(queries, idOrName);
+}
+
+/** The id that a filter means; an unknown name stays as it is and matches nothing. */
+export async function deploymentIdOf(
+  queries: Queries,
+  idOrName: string | undefined,
+): Promise<string | undefined> {
+  if (idOrName?.includes(".") !== true) return idOrName;
+  return (await findDeploymentByName(queries, idOrName))?.id ?? idOrName;
+}
+
 /** All deployments of a participant, oldest first. */
 export function deploymentsOf(queries: Queries, participantId: string): Promise<DeploymentRow[]> {
   return queries

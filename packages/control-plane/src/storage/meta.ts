@@ -1,4 +1,4 @@
-import type { Queries } from "./storage.ts";
+import type { Queries, Storage } from "./storage.ts";
 
 /** Reads one value of the database's own description. */
 export async function readMeta(queries: Queries, key: string): Promise<string | undefined> {
@@ -14,4 +14,13 @@ export async function claimMeta(queries: Queries, key: string, value: string): P
     .onConflict((conflict) => conflict.column("key").doNothing())
     .execute();
   return (await readMeta(queries, key)) ?? value;
+}
+
+/** What dev mode installed without asking anybody is not to be served to others. */
+export async function claimMode(storage: Storage, mode: "dev" | "server"): Promise<void> {
+  const held = await claimMeta(storage.queries, "mode", mode);
+  if (held === mode) return;
+  throw new Error(
+    `This data folder belongs to a control plane in ${held} mode; use another one for ${mode} mode.`,
+  );
 }

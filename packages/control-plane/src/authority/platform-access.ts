@@ -1,0 +1,39 @@
+import type { AuthorityArtifact } from "./artifact.ts";
+
+type Use = AuthorityArtifact["uses"][number];
+
+/** Ids of the platform's own participants and APIs begin so; nobody else can install one. */
+export const PLATFORM_NAMESPACE = "trellis.";
+
+/** True for what is the platform's own: its service, and the participant of its command line. */
+export function isPlatformOwned(id: string): boolean {
+  return id.startsWith(PLATFORM_NAMESPACE);
+}
+
+/** What is left of a contract's uses when the platform's own APIs are given only to whom they were granted. */
+export interface GrantedUses {
+  uses: readonly Use[];
+  /** Platform APIs of which nothing was granted. */
+  refused: readonly { api: string; reason: "not_granted" }[];
+}
+
+/**
+ * A contract that uses an ordinary API is allowed to by being installed. The platform's own APIs can take
+ * everything over, so using them takes a grant beside it; a use is narrowed to what was granted (`*`: all).
+ */
+export function grantedUses(uses: readonly Use[], granted: readonly string[]): GrantedUses {
+  const all = granted.includes("*");
+  const names = new Set(granted);
+  const kept: Use[] = [];
+  const refused: { api: string; reason: "not_granted" }[] = [];
+  for (const use of uses) {
+    if (!isPlatformOwned(use.api) || all) {
+      kept.push(use);
+      continue;
+    }
+    const rpc = Object.fromEntries(Object.entries(use.rpc).filter(([name]) => names.has(name)));
+    if (Object.keys(rpc).length === 0) refused.push({ api: use.api, reason: "not_granted" });
+    else kept.push({ ...use, rpc, events: {}, feeds: {}, operations: {} });
+  }
+  return { uses: kept, refused };
+}
