@@ -105,7 +105,7 @@ describe("transcript", () => {
 
   it("differs for any two lists of fields that differ", () => {
     fc.assert(
-      fc.property(text, fields, text, fields, (labelA, a, labelB, b) => {
+      fc.property(fc.tuple(text, fields), fc.tuple(text, fields), ([labelA, a], [labelB, b]) => {
         const same = JSON.stringify([labelA, plain(a)]) === JSON.stringify([labelB, plain(b)]);
         expect(toHex(transcript(labelA, ...a)) === toHex(transcript(labelB, ...b))).toBe(same);
       }),

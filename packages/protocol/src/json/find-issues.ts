@@ -63,7 +63,10 @@ function scalarIssue(value: unknown): string | undefined {
     case "boolean":
     case "object":
       return undefined;
-    default:
+    case "bigint":
+    case "function":
+    case "symbol":
+    case "undefined":
       return `is ${typeof value === "undefined" ? "undefined" : `a ${typeof value}`}, which JSON cannot carry`;
   }
 }
