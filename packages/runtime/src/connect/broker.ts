@@ -6,6 +6,7 @@ import {
   type Subscription,
 } from "@nats-io/nats-core";
 import { AuthError, TransportError } from "@trellis/protocol";
+import { within } from "../lifecycle/within.ts";
 import type { Logger } from "../logging/logger.ts";
 
 /**
@@ -26,6 +27,9 @@ export interface BrokerEvents {
   /** The client gave up or was closed; `error` is what ended it. */
   onClosed(error: Error | undefined): void;
 }
+
+/** What a step of closing may take where the network swallows everything. */
+const closeStepMs = 400;
 
 type MessageHandler = (message: Msg) => void;
 
@@ -131,10 +135,15 @@ export class Broker {
     await this.#nats.reconnect();
   }
 
-  /** Closes the socket and ends the client; resolves also while disconnected. */
+  /**
+   * Sends what was published, closes the socket and ends the client. Ends by itself within a second or so,
+   * whatever state the network is in.
+   */
   async close(): Promise<void> {
-    await this.#nats.close();
-    await this.done;
+    // Closing drops what the client still holds: the answers of this very turn.
+    if (this.#up && !this.#nats.isClosed()) await within(this.#nats.flush(), closeStepMs);
+    await within(this.#nats.close(), closeStepMs);
+    await within(this.done, closeStepMs);
   }
 
   async #watch(): Promise<void> {

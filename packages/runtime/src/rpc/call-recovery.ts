@@ -3,6 +3,7 @@ import {
   BusyError,
   noticeGetSubject,
   type RefusalCode,
+  type TrellisError,
   UnavailableError,
 } from "@trellis/protocol";
 import type { Link } from "../connect/link.ts";
@@ -33,6 +34,8 @@ export class CallRecovery {
   readonly #link: Link;
   readonly #pending: PendingCalls;
   readonly #retry: NoResponderRetry | false;
+  /** Lanes for which the control plane is being asked, or will be in a moment. */
+  readonly #asking = new Set<CallLane>();
 
   constructor(link: Link, pending: PendingCalls, retry: NoResponderRetry | false) {
     this.#link = link;
@@ -40,12 +43,11 @@ export class CallRecovery {
     this.#retry = retry;
   }
 
-  /** Ends a call with its result, unless the provider was busy and the call may simply go again. */
+  /** Ends a call with its result, unless the provider was busy or stopping and the call may simply go again. */
   onResult(call: PendingCall, result: CallResult): void {
-    const busy = result.isErr() && result.error instanceof BusyError ? result.error : undefined;
-    if (busy === undefined || call.action.idempotent === false) return call.settle(result);
-    const pause = busy.retryAfterMs * (0.5 + Math.random());
-    if (pause >= call.left(this.#link.clock.monotonic())) return call.settle(result);
+    if (result.isOk() || call.action.idempotent === false) return call.settle(result);
+    const pause = pauseBefore(result.error);
+    if (pause === undefined || pause >= call.left(this.#link.clock.monotonic())) return call.settle(result);
     this.#pending.resubmitAfter(call, pause);
   }
 
@@ -90,7 +92,10 @@ export class CallRecovery {
 
   /** No deployment provides the API: ask the control plane, and again, for as long as a call waits. */
   async onUnbound(lane: CallLane): Promise<void> {
+    if (this.#asking.has(lane)) return;
+    this.#asking.add(lane);
     await this.#link.refresher.now();
+    this.#asking.delete(lane);
     const { api } = lane.action;
     if (this.#link.routes.route(api) !== undefined) return lane.flush();
     const now = this.#link.clock.monotonic();
@@ -99,7 +104,13 @@ export class CallRecovery {
       const patience = this.#retry === false ? 0 : this.#retry.maxElapsed;
       if (now - call.startedAt >= patience) call.fail(notBound(api, this.#link.session.unbound.get(api)));
     }
-    if (lane.waiting > 0) systemTimers.set(() => lane.flush(), unboundRetryMs, { background: true });
+    if (lane.waiting === 0) return;
+    this.#asking.add(lane);
+    const again = () => {
+      this.#asking.delete(lane);
+      lane.flush();
+    };
+    systemTimers.set(again, unboundRetryMs, { background: true });
   }
 
   async #renewKeys(code: RefusalCode, deployment: string): Promise<void> {
@@ -114,6 +125,12 @@ export class CallRecovery {
       this.#link.log.debug({ err: error }, "Could not renew the keys of a route");
     }
   }
+}
+
+/** How long to wait before the call goes again, ms; `undefined` for an error that is the answer. */
+function pauseBefore(error: TrellisError): number | undefined {
+  if (error instanceof BusyError) return error.retryAfterMs * (0.5 + Math.random());
+  return error instanceof UnavailableError && error.reason === "provider_lost" ? 0 : undefined;
 }
 
 function noResponders(call: PendingCall): UnavailableError {

@@ -6,6 +6,7 @@ import {
   RESULT_STATUS,
   type ResultItem,
   TimeoutError,
+  UnavailableError,
 } from "@trellis/protocol";
 import type { CallerSession } from "../connect/caller-session.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";
@@ -60,6 +61,7 @@ export class OpenCall extends WheelEntry implements CallOrigin {
   readonly #abort = new LazySignal();
   #answered = false;
   #expired = false;
+  #stopped = false;
 
   constructor(input: OpenCallInput) {
     super();
@@ -90,8 +92,25 @@ export class OpenCall extends WheelEntry implements CallOrigin {
     return this.#abort.aborted;
   }
 
+  /** The service ends before the call did: what the handler makes of that is not the caller's affair. */
+  get stopped(): boolean {
+    return this.#stopped;
+  }
+
   abort(reason: string): void {
     this.#abort.abort(new CancelledError({ reason }));
+  }
+
+  /** Aborts because the service stops. */
+  stop(): void {
+    if (this.aborted) return;
+    this.#stopped = true;
+    this.abort("stopped");
+  }
+
+  /** The service is gone before the handler returned. */
+  leave(): void {
+    if (this.#stopped) this.reply(encodeFailure(stoppedUnder(this)));
   }
 
   /** Sends the one answer; what comes later is dropped. */
@@ -122,4 +141,12 @@ export class OpenCall extends WheelEntry implements CallOrigin {
     this.reply(encodeFailure(new TimeoutError()));
     this.#owner.wheel.schedule(this, graceMs);
   }
+}
+
+/** The answer to a call that a stop cut short: the caller may try another instance, if it may run twice. */
+export function stoppedUnder({ action }: OpenCall): UnavailableError {
+  return new UnavailableError({
+    reason: "provider_lost",
+    message: `The instance that was handling ${action.name} has stopped; the call may have been carried out in part`,
+  });
 }

@@ -75,8 +75,10 @@ export class PendingCalls implements PendingCallOwner {
 
   resubmitAfter(call: PendingCall, delayMs: number): void {
     this.takeBack(call);
-    systemTimers.set(() => {
+    const again = () => {
       if (!call.settled) call.lane.submit(call);
-    }, delayMs);
+    };
+    // In the background: whoever waits for the call has the socket, and who has closed it waits for nothing.
+    systemTimers.set(again, delayMs, { background: true });
   }
 }

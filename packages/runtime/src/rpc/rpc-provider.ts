@@ -22,7 +22,7 @@ import { findCaller, seesRevocations, staleness } from "./authenticate-frame.ts"
 import { ControlReceiver } from "./control-receiver.ts";
 import { type EncodedAnswer, encodeFailure, encodeReturned, encodeThrown } from "./encode-answer.ts";
 import { FrameAnswer } from "./frame-answer.ts";
-import { OpenCall, type OpenCallOwner } from "./open-call.ts";
+import { OpenCall, type OpenCallOwner, stoppedUnder } from "./open-call.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { readInput } from "./read-input.ts";
 import { Receipts } from "./receipts.ts";
@@ -65,10 +65,11 @@ export class RpcProvider implements OpenCallOwner {
   readonly #calls = new OpenCalls();
   readonly #receipts: Receipts;
   readonly #control: ControlReceiver;
+  /** Frames of callers that are being looked up; a stop waits for them. */
+  readonly #lookUps = new Set<Promise<void>>();
   readonly #subscriptions: { drain(): Promise<void> }[] = [];
   #started = false;
   #refusing = false;
-  #waiting = 0;
   #rejectedFrames = 0;
 
   constructor(link: Link, limits: AdmissionLimits | undefined) {
@@ -131,16 +132,24 @@ export class RpcProvider implements OpenCallOwner {
    * that are left. Resolves with the number that was abandoned.
    */
   async stop(graceMs: number): Promise<number> {
-    await Promise.race([
-      Promise.allSettled(this.#subscriptions.map((subscription) => subscription.drain())),
-      this.#link.closed,
-    ]);
+    const grace = Deadline.after(graceMs);
+    await this.#unsubscribe(grace);
     this.#refusing = true;
-    await within(this.#calls.drained(), graceMs);
-    this.#abortAll("stopped");
+    await within(Promise.all(this.#lookUps), grace.remaining());
+    await within(this.#calls.drained(), grace.remaining());
+    for (const call of this.#calls.all()) call.stop();
     await within(this.#calls.drained(), Math.min(250, graceMs));
+    const left = this.#calls.all();
+    for (const call of left) call.leave();
     this.#receipts.stop();
-    return this.#calls.size;
+    return left.length;
+  }
+
+  /** Until the broker has confirmed, calls still arrive and are served; while it is down, none can. */
+  async #unsubscribe(grace: Deadline): Promise<void> {
+    if (!this.#link.broker.up) return;
+    const drains = Promise.allSettled(this.#subscriptions.map((subscription) => subscription.drain()));
+    await within(Promise.race([drains, this.#link.closed]), grace.remaining() / 2);
   }
 
   // --- frames ---
@@ -156,17 +165,16 @@ export class RpcProvider implements OpenCallOwner {
       return this.#receive({ served, frame, reply, session: found.session, epoch: found.epoch });
     }
     if (found.kind === "refused") return this.#refuse(reply, found.code);
-    void this.#lookUp(served, data.slice(), reply);
+    const lookUp = this.#lookUp(served, data.slice(), reply).finally(() => this.#lookUps.delete(lookUp));
+    this.#lookUps.add(lookUp);
   }
 
   async #lookUp(served: Served, data: Uint8Array, reply: string): Promise<void> {
     const frame = decodeRequestFrame(this.#link.platform.port, data);
-    if (frame === undefined || this.#waiting >= maxWaiting || !seesRevocations(this.#link)) {
+    if (frame === undefined || this.#lookUps.size > maxWaiting || !seesRevocations(this.#link)) {
       return this.#refuse(reply, "unknown-authorization");
     }
-    this.#waiting += 1;
     const session = await this.#link.callers.load(frame.digestText);
-    this.#waiting -= 1;
     const found = findCaller(this.#link, frame, session);
     if (found.kind === "session") {
       return this.#receive({ served, frame, reply, session: found.session, epoch: found.epoch });
@@ -264,7 +272,7 @@ export class RpcProvider implements OpenCallOwner {
     if (bug !== undefined && !call.aborted) {
       this.#link.log.error({ errorId: bug.id, action: call.action.name, err: bug }, "A handler failed");
     }
-    call.reply(answer);
+    call.reply(bug !== undefined && call.stopped ? encodeFailure(stoppedUnder(call)) : answer);
     this.onReturned(call);
     recordServed(call.action.name, answer.status === 0 ? "ok" : "error");
   }
