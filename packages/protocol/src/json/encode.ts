@@ -12,10 +12,15 @@ export type JsonEncoding =
   | { readonly ok: false; readonly issues: readonly JsonIssue[] };
 
 const FINE = 0;
-/** Holds a -0, which `JSON.stringify` would write as 0. */
-const MINUS_ZERO = 1;
+/** Better written by ourselves: a -0, which `JSON.stringify` would write as 0, or long text, on which it is slow. */
+const OURS = 1;
 const REFUSED = 2;
-type Verdict = typeof FINE | typeof MINUS_ZERO | typeof REFUSED;
+type Verdict = typeof FINE | typeof OURS | typeof REFUSED;
+
+/** From this length on it pays to look first whether a text needs escapes: most do not. */
+const LONG_TEXT = 1024;
+/** Everything that JSON text cannot hold as it stands. */
+const NEEDS_ESCAPE = /["\\\u0000-\u001f\ud800-\udfff]/;
 
 const NULL: JsonEncoding = { ok: true, text: "null" };
 
@@ -30,7 +35,7 @@ export function encodeJson(value: unknown): JsonEncoding {
   try {
     const verdict = scan(value, 0);
     if (verdict === REFUSED) return refuse(value);
-    const text = verdict === MINUS_ZERO ? writeMinusZero(value) : JSON.stringify(value);
+    const text = verdict === OURS ? write(value) : JSON.stringify(value);
     // A lone surrogate is written as an escape, and nothing else as `\ud...`: only text that holds the escape, or
     // spells it out itself, needs the slow look.
     return text.includes("\\ud") && findIssues(value).length > 0 ? refuse(value) : { ok: true, text };
@@ -51,17 +56,21 @@ function refuse(value: unknown): JsonEncoding {
 function scan(value: unknown, depth: number): Verdict {
   switch (typeof value) {
     case "string":
+      return value.length < LONG_TEXT ? FINE : OURS;
     case "boolean":
       return FINE;
     case "number":
-      if (value === 0) return Object.is(value, -0) ? MINUS_ZERO : FINE;
+      if (value === 0) return Object.is(value, -0) ? OURS : FINE;
       return Number.isFinite(value) ? FINE : REFUSED;
     case "object":
       if (value === null) return FINE;
       // A cycle ends here too: it runs straight into the bound.
       if (depth === MAX_JSON_DEPTH) return REFUSED;
       return Array.isArray(value) ? scanItems(value, depth) : scanMembers(value, depth);
-    default:
+    case "bigint":
+    case "function":
+    case "symbol":
+    case "undefined":
       return REFUSED;
   }
 }
@@ -72,7 +81,7 @@ function scanItems(items: readonly unknown[], depth: number): Verdict {
   for (let index = 0; index < items.length; index += 1) {
     const found = scan(items[index], depth + 1);
     if (found === REFUSED) return REFUSED;
-    if (found === MINUS_ZERO) verdict = MINUS_ZERO;
+    if (found === OURS) verdict = OURS;
   }
   return verdict;
 }
@@ -89,18 +98,23 @@ function scanMembers(object: object, depth: number): Verdict {
     if (key === "__proto__") return REFUSED;
     const found = scan(member, depth + 1);
     if (found === REFUSED) return REFUSED;
-    if (found === MINUS_ZERO) verdict = MINUS_ZERO;
+    if (found === OURS) verdict = OURS;
   }
   return verdict;
 }
 
-/** JSON text of a value that the scan has passed, with -0 written as such: JSON has it, `JSON.stringify` does not. */
-function writeMinusZero(value: unknown): string {
+/** JSON text of a value that the scan has passed. */
+function write(value: unknown): string {
+  if (typeof value === "string") return writeText(value);
   if (typeof value !== "object" || value === null) return Object.is(value, -0) ? "-0" : JSON.stringify(value);
-  if (Array.isArray(value)) return `[${value.map(writeMinusZero).join(",")}]`;
+  if (Array.isArray(value)) return `[${value.map(write).join(",")}]`;
   const members: string[] = [];
   for (const [key, member] of Object.entries(value)) {
-    if (member !== undefined) members.push(`${JSON.stringify(key)}:${writeMinusZero(member)}`);
+    if (member !== undefined) members.push(`${JSON.stringify(key)}:${write(member)}`);
   }
   return `{${members.join(",")}}`;
+}
+
+function writeText(text: string): string {
+  return text.length < LONG_TEXT || NEEDS_ESCAPE.test(text) ? JSON.stringify(text) : `"${text}"`;
 }
