@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 
 export const root = join(dirname(fileURLToPath(import.meta.url)), "..", "..");
 const stampFile = join(root, "node_modules", ".trellis-installed");
-const minimumNode = [20, 11];
+const minimumNode = [20, 19];
 
 /** How every script of this repository runs TypeScript: sources resolve to sources, no build needed. */
 export const tsFlags = ["--conditions=@trellis/source", "--import", "tsx"];

@@ -9,7 +9,6 @@ import {
   inboxPrefix,
   noticeGetSubject,
   openRouteKey,
-  portablePort as port,
   REVOCATION,
   revocationNoticeId,
   rpcSubject,
@@ -18,6 +17,7 @@ import {
   verifyIssuers,
   verifyStatement,
 } from "@trellis/protocol";
+import { nodePort as port } from "@trellis/runtime/node";
 import { Type } from "typebox";
 import { afterAll, afterEach, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { type ControlPlane, startControlPlane } from "./control-plane.ts";

@@ -8,9 +8,9 @@ import {
   type HttpProofClaims,
   httpProof,
   inboxPrefix,
-  portablePort as port,
   toBase64Url,
 } from "@trellis/protocol";
+import { nodePort as port } from "@trellis/runtime/node";
 import { expect, onTestFinished } from "vitest";
 import type { ControlPlane } from "./control-plane.ts";
 import { encodePublicNkey } from "./nats/nkeys.ts";

@@ -112,7 +112,6 @@ export { decodeJson, decodeJsonBytes, type JsonDecoding } from "./json/decode.ts
 export { encodeJson, type JsonEncoding } from "./json/encode.ts";
 export { type JsonIssue, MAX_JSON_DEPTH } from "./json/issue.ts";
 export type { DeriveInput, ExchangeKey, MacKey, Port, SealInput, SigningKey } from "./port/port.ts";
-export { portablePort } from "./port/portable.ts";
 export {
   HTTP_PROOF_LABEL,
   type HttpProofClaims,

@@ -2,7 +2,7 @@ import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { inspect } from "node:util";
-import { portablePort } from "@trellis/protocol";
+import { portablePort } from "@trellis/protocol/portable";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { loadKeyFile } from "./key-file.ts";
 import { KeyRing } from "./key-ring.ts";

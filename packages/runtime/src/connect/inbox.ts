@@ -9,19 +9,20 @@ export interface ReplySink {
 
 /**
  * One wildcard subscription for every answer of a connection: a map from the last token to its taker, no
- * subscription and no timer per request. Tokens hold 64 random bits of this process, so that nobody can
- * address an answer that nobody has told him of; what arrives for an unknown token is counted and dropped.
+ * subscription and no timer per request. Tokens hold 64 random bits, so that nobody can address an answer that
+ * nobody has told him of; what arrives for an unknown token is counted and dropped. Those who may answer are told
+ * tokens of one scope only: a provider that knows its own cannot guess those of the calls to another.
  */
 export class Inbox {
   readonly #sinks = new Map<string, ReplySink>();
   readonly #subjectPrefix: string;
-  readonly #tokenPrefix: string;
+  readonly #ownScope: string;
   #next = 0;
   #stray = 0;
 
   constructor(port: Port, connection: string, kind: "r" | "j") {
     this.#subjectPrefix = `${inboxPrefix(connection)}.${kind}.`;
-    this.#tokenPrefix = toHex(port.random(8));
+    this.#ownScope = newReplyScope(port);
   }
 
   /** Subscribes; `onDenied` hears when the broker refuses, which makes every request impossible. */
@@ -41,9 +42,9 @@ export class Inbox {
     return this.#sinks.size;
   }
 
-  /** Registers a taker and returns its reply subject. */
-  open(sink: ReplySink): string {
-    const token = this.#tokenPrefix + (this.#next++).toString(36);
+  /** Registers a taker and returns its reply subject, in the scope of those who may know it. */
+  open(sink: ReplySink, scope = this.#ownScope): string {
+    const token = scope + (this.#next++).toString(36);
     this.#sinks.set(token, sink);
     return this.#subjectPrefix + token;
   }
@@ -57,6 +58,11 @@ export class Inbox {
     if (sink === undefined) this.#stray += 1;
     else sink.onReply(message);
   }
+}
+
+/** The unguessable part of the reply tokens that one party is told. */
+export function newReplyScope(port: Port): string {
+  return toHex(port.random(8));
 }
 
 /** Tells a broker's "nobody listens there" from an answer. */

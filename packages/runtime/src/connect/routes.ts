@@ -7,6 +7,7 @@ import {
   type RouteNotice,
   type RpcKeys,
 } from "@trellis/protocol";
+import { newReplyScope } from "./inbox.ts";
 import type { Session } from "./session.ts";
 
 /**
@@ -19,9 +20,15 @@ export class ProviderRoute {
   readonly epoch: number;
   readonly digest: Uint8Array;
   readonly keys: RpcKeys;
+  /** Of the reply subjects that this provider learns, and no other. */
+  readonly replyScope: string;
   #counter = 0;
 
-  constructor(input: { deployment: string; epoch: number; digest: Uint8Array; keys: RpcKeys }) {
+  constructor(
+    port: Port,
+    input: { deployment: string; epoch: number; digest: Uint8Array; keys: RpcKeys },
+  ) {
+    this.replyScope = newReplyScope(port);
     this.deployment = input.deployment;
     this.epoch = input.epoch;
     this.digest = input.digest;
@@ -100,7 +107,7 @@ export class Routes {
     if (peer === undefined) return undefined;
     const shared = this.#exchange.shared(peer);
     const { digest } = this.#session;
-    return new ProviderRoute({
+    return new ProviderRoute(this.#port, {
       deployment: binding.deployment,
       epoch: target.epoch,
       digest,

@@ -5,10 +5,11 @@ import {
   type Authorization,
   authorizationDigest,
   type BootstrapAnswer,
+  checkAuthorization,
   type ExchangeKey,
   fromBase64Url,
+  grantsDigest,
   type IssuerSet,
-  inboxPrefix,
   keyId,
   openRouteKey,
   type Port,
@@ -39,6 +40,7 @@ export function verifyAnswer(check: AnswerCheck): Result<Session, TransportError
   const issuers = verifyIssuers(check.port, {
     signed: check.answer.issuers,
     ...(check.pinnedRoot === undefined ? {} : { pinnedRoot: check.pinnedRoot }),
+    ...(check.previous === undefined ? {} : { minimumSequence: check.previous.issuers.sequence }),
   });
   if (issuers.isErr()) return err(untrusted("the list of issuers", issuers.error));
   const authorization = verifyAuthorization(check, issuers.value);
@@ -78,21 +80,20 @@ function verifyAuthorization(check: AnswerCheck, issuers: IssuerSet): Result<Aut
     now: check.now,
   });
   if (verified.isErr()) return err(untrusted("the authorization", verified.error));
-  const found = verified.value;
-  const expected: [name: string, actual: unknown, wanted: unknown][] = [
-    ["session key", found.sessionKey, toBase64Url(check.keys.session.publicKey)],
-    ["exchange key", found.exchangeKey, toBase64Url(check.keys.exchange.publicKey)],
-    ["identity", found.identity, keyId(check.port, check.keys.identity.publicKey)],
-    ["participant", found.participant.id, check.participantId],
-    ["connection", found.connection, check.answer.connection],
-    ["deployment", found.deployment, check.answer.assignment.deployment],
-    ["instance", found.instance, check.answer.assignment.instance],
-    ["inbox prefix", found.inbox, inboxPrefix(check.answer.connection)],
-  ];
-  const wrong = expected.find(([, actual, wanted]) => actual !== wanted);
-  if (wrong !== undefined) return err(mismatch(wrong[0]));
-  if (found.deployment === "" || found.instance === "") return err(mismatch("deployment or instance"));
-  if (check.now > found.expiresAt) return err(mismatch("validity window"));
+  const checked = checkAuthorization(verified.value, {
+    now: check.now,
+    participant: { id: check.participantId },
+    sessionKey: toBase64Url(check.keys.session.publicKey),
+    exchangeKey: toBase64Url(check.keys.exchange.publicKey),
+    connection: check.answer.connection,
+    deployment: check.answer.assignment.deployment,
+  });
+  if (checked.isErr()) return err(mismatch(checked.error.reason, checked.error));
+  const found = checked.value;
+  if (found.identity !== keyId(check.port, check.keys.identity.publicKey)) return err(mismatch("identity"));
+  if (found.instance !== check.answer.assignment.instance) return err(mismatch("instance"));
+  // The grants come beside the authorization, unsigned: they count only if they are those that it names.
+  if (found.grants !== grantsDigest(check.port, check.answer.grants)) return err(mismatch("grants"));
   return ok(found);
 }
 
@@ -110,6 +111,7 @@ function verifyBindings(
     });
     if (verified.isErr()) return err(untrusted("a binding", verified.error));
     if (verified.value.consumer !== check.answer.assignment.deployment) return err(mismatch("binding"));
+    if (check.now > verified.value.expiresAt) return err(mismatch("binding_expired"));
     bindings.set(verified.value.api, verified.value);
   }
   return ok(bindings);
@@ -152,11 +154,12 @@ function untrusted(what: string, cause: Error): TransportError {
   });
 }
 
-function mismatch(what: string): TransportError {
+function mismatch(what: string, cause?: Error): TransportError {
   return new TransportError({
     code: "trellis.bootstrap.participant_mismatch",
-    message: `The control plane's authorization is not for this connection: ${what} differs.`,
+    message: `The control plane's authorization is not for this connection: ${what.replaceAll("_", " ")}.`,
     hint: "Check that the seed belongs to an instance of this participant.",
+    ...(cause === undefined ? {} : { cause }),
   });
 }
 

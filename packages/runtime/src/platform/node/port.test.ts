@@ -1,4 +1,4 @@
-import { portablePort } from "@trellis/protocol";
+import { portablePort } from "@trellis/protocol/portable";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { readVectors, runVector } from "../../../../../conformance/protocol/recipe.ts";
