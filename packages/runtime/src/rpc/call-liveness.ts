@@ -6,9 +6,15 @@ import type { PendingCall } from "./pending-call.ts";
 import type { PendingCalls } from "./pending-calls.ts";
 
 const sweepMs = 500;
-/** After this long without a sign of life a provider is asked; after the second span it is given up. */
+/** After so long without a sign of life a provider is asked, and asked again. */
 const silenceMs = 2_000;
-const pingWaitMs = 1_500;
+/**
+ * After so long it is given up, although the broker still has it: a process that works through a blocked event
+ * loop for some seconds is not lost. (One that is gone is reported by the broker at once.)
+ */
+const lostMs = 8_000;
+/** How long an instance may take to claim a call of which it is not known who has it. */
+const claimMs = 1_500;
 
 /**
  * Sees to it that no call waits for somebody who is gone: the platform tells of ended connections, and a
@@ -19,6 +25,7 @@ export class CallLiveness {
   readonly #pending: PendingCalls;
   readonly #control: CallControl;
   #sweeper: Timer | undefined;
+  #sweepDue = 0;
 
   constructor(link: Link, pending: PendingCalls) {
     this.#link = link;
@@ -37,7 +44,9 @@ export class CallLiveness {
 
   /** Looks after a call that begins. */
   watch(): void {
-    this.#sweeper ??= systemTimers.set(() => this.#sweep(), sweepMs, { background: true });
+    if (this.#sweeper !== undefined) return;
+    this.#sweepDue = this.#link.clock.monotonic() + sweepMs;
+    this.#sweeper = systemTimers.set(() => this.#sweep(), sweepMs, { background: true });
   }
 
   #onDown(): void {
@@ -53,7 +62,7 @@ export class CallLiveness {
       if (call.frame?.route.deployment !== end.deployment) continue;
       if (call.provider === end.connection) this.#onLost(call);
       // Nobody has told yet who has it: ask all of them.
-      else if (call.provider === undefined) this.#ping(call);
+      else if (call.provider === undefined) this.#ping(call, this.#link.clock.monotonic() + claimMs);
     }
   }
 
@@ -66,14 +75,13 @@ export class CallLiveness {
   #onAlive(sequence: number): void {
     const call = this.#pending.get(sequence);
     if (call === undefined) return;
-    call.heardAt = this.#link.clock.monotonic();
-    call.pinged = false;
+    call.heard(this.#link.clock.monotonic());
   }
 
   #onGone(sequences: readonly number[]): void {
     for (const sequence of sequences) {
       const call = this.#pending.get(sequence);
-      if (call?.frame !== undefined && call.pinged) this.#onLost(call);
+      if (call?.frame !== undefined && call.asked) this.#onLost(call);
     }
   }
 
@@ -87,23 +95,26 @@ export class CallLiveness {
     );
   }
 
-  #ping(call: PendingCall): void {
-    call.pinged = true;
+  #ping(call: PendingCall, giveUpAt: number): void {
+    call.askedAt = this.#link.clock.monotonic();
+    call.giveUpAt = Math.min(call.giveUpAt, giveUpAt);
     this.#control.ping(call);
   }
 
   #sweep(): void {
     this.#sweeper = undefined;
     const now = this.#link.clock.monotonic();
-    let pinging = false;
+    // Signs of life that came while this process stood still are read after this: they are waited for.
+    const stalled = Math.max(0, now - this.#sweepDue);
+    let asking = false;
     for (const call of this.#pending.all()) {
       if (call.frame === undefined) continue;
-      const silent = now - call.heardAt;
-      if (call.pinged && silent > silenceMs + pingWaitMs) this.#onLost(call);
-      else if (!call.pinged && silent > silenceMs) this.#ping(call);
-      pinging ||= call.pinged;
+      if (stalled > sweepMs) call.excuse(stalled);
+      if (now >= call.giveUpAt) this.#onLost(call);
+      else if (now - Math.max(call.heardAt, call.askedAt) > silenceMs) this.#ping(call, call.heardAt + lostMs);
+      asking ||= call.asked;
     }
-    if (!pinging) this.#control.forgetPings();
+    if (!asking) this.#control.forgetPings();
     if (this.#pending.size > 0) this.watch();
   }
 }

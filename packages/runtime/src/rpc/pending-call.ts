@@ -55,7 +55,10 @@ export class PendingCall extends WheelEntry implements CallItem {
   heardAt: number;
   /** A provider turned its frame away unauthenticated; a second time ends it. */
   refused = false;
-  pinged = false;
+  /** Monotonic ms at which its provider was last asked for a sign of life; 0 when there is none owed. */
+  askedAt = 0;
+  /** Monotonic ms at which its provider counts as lost, unless it is heard of before. */
+  giveUpAt = Number.POSITIVE_INFINITY;
   attempts = 0;
   readonly #owner: PendingCallOwner;
   readonly #resolve: (result: CallResult) => void;
@@ -93,6 +96,24 @@ export class PendingCall extends WheelEntry implements CallItem {
     this.#unlisten = () => {
       for (const signal of signals) signal?.removeEventListener("abort", onAbort);
     };
+  }
+
+  /** A sign of life of this call, or its being sent. */
+  heard(now: number): void {
+    this.heardAt = now;
+    this.askedAt = 0;
+    this.giveUpAt = Number.POSITIVE_INFINITY;
+  }
+
+  /** A sign of life is owed. */
+  get asked(): boolean {
+    return this.askedAt > 0;
+  }
+
+  /** Time in which this process could not have heard anything does not count. */
+  excuse(ms: number): void {
+    this.heardAt += ms;
+    this.giveUpAt += ms;
   }
 
   /** True for the id of this very call, random part included. */

@@ -165,8 +165,7 @@ export class RpcClient {
     for (const call of calls) {
       call.remainingMs = Math.ceil(call.left(now));
       call.frame = frame;
-      call.heardAt = now;
-      call.pinged = false;
+      call.heard(now);
       call.attempts += 1;
     }
     lane.inFlight += calls.length;
@@ -213,7 +212,7 @@ export class RpcClient {
 
   #onReceipt(call: PendingCall, provider: string | undefined): void {
     call.provider = provider;
-    call.heardAt = this.#link.clock.monotonic();
+    call.heard(this.#link.clock.monotonic());
   }
 
   #flushAll(): void {
