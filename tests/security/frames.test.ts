@@ -1,3 +1,4 @@
+import { defineApi, defineApp, defineService, rpc, use } from "@trellis/contract";
 import {
   controlSubject,
   encodeControlFrame,
@@ -7,6 +8,7 @@ import {
 } from "@trellis/protocol";
 import { nodePort as port } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
+import { Type } from "typebox";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { Attacker, type Shot } from "./attacker.ts";
 import { type Stock, shop, startScene, startStock, startVault, stock, warehouse } from "./scene.ts";
@@ -174,6 +176,21 @@ describe("an old frame", () => {
       const shot = count("near", { ...at(offset), remainingMs: 120_000 });
       expect(await caller.ask(shot)).toMatchObject({ authentic: true, results: [{ status: 0 }] });
     }
+  });
+
+  it("is not what a call to another API of the same deployment looks like", async () => {
+    const left = defineApi("acme.left@v1", { rpc: { "Left.Ask": rpc({ output: Type.String() }) } });
+    const right = defineApi("acme.right@v1", { rpc: { "Right.Ask": rpc({ output: Type.String() }) } });
+    await trellis.service(defineService("acme.halves", { implements: [left, right] }), ({ handle }) => {
+      handle.rpc.left.ask(() => "left");
+      handle.rpc.right.ask(() => "right");
+    });
+    const { rpc: halves } = await trellis.client(defineApp("acme.whole", { uses: [use(left), use(right)] }));
+    const answers = await Promise.all([
+      halves.left.ask(undefined, { timeout: 2_000 }),
+      halves.right.ask(undefined, { timeout: 2_000 }),
+    ]);
+    expect(answers.map((answer) => answer.orThrow())).toEqual(["left", "right"]);
   });
 
   it("whose deadline has passed on the way is not begun", async () => {

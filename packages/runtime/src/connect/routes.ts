@@ -24,10 +24,7 @@ export class ProviderRoute {
   readonly replyScope: string;
   #counter = 0;
 
-  constructor(
-    port: Port,
-    input: { deployment: string; epoch: number; digest: Uint8Array; keys: RpcKeys },
-  ) {
+  constructor(port: Port, input: { deployment: string; epoch: number; digest: Uint8Array; keys: RpcKeys }) {
     this.replyScope = newReplyScope(port);
     this.deployment = input.deployment;
     this.epoch = input.epoch;
@@ -52,6 +49,10 @@ export class Routes {
   readonly #port: Port;
   readonly #exchange: ExchangeKey;
   #session: Session;
+  /**
+   * By deployment: one that provides several APIs is one route, since its replay window is one for the whole
+   * authorization.
+   */
   readonly #made = new Map<string, ProviderRoute>();
   /** Newer epochs than the bindings know, by deployment. */
   readonly #rolled = new Map<string, Target>();
@@ -78,27 +79,28 @@ export class Routes {
 
   /** The present route to the provider of an API; `undefined` while the API is not bound. */
   route(api: string): ProviderRoute | undefined {
-    const made = this.#made.get(api);
-    if (made !== undefined) return made;
     const binding = this.#session.bindings.get(api);
     if (binding === undefined) return undefined;
+    const made = this.#made.get(binding.deployment);
+    if (made !== undefined) return made;
     const route = this.#make(binding);
-    if (route !== undefined) this.#made.set(api, route);
+    if (route !== undefined) this.#made.set(binding.deployment, route);
     return route;
   }
 
   /** Takes up a rolled epoch; true when it is newer than what we had. */
   onRoute(notice: RouteNotice): boolean {
     let newer = false;
-    for (const [api, binding] of this.#session.bindings) {
+    for (const binding of this.#session.bindings.values()) {
       if (binding.deployment !== notice.deployment) continue;
       const known = this.#rolled.get(notice.deployment)?.epoch ?? binding.epoch;
       if (notice.epoch <= known) continue;
       newer = true;
-      this.#made.delete(api);
     }
-    if (newer) this.#rolled.set(notice.deployment, { epoch: notice.epoch, routeKey: notice.routeKey });
-    return newer;
+    if (!newer) return false;
+    this.#made.delete(notice.deployment);
+    this.#rolled.set(notice.deployment, { epoch: notice.epoch, routeKey: notice.routeKey });
+    return true;
   }
 
   #make(binding: ApiBinding): ProviderRoute | undefined {

@@ -104,12 +104,11 @@ export class CallControl {
   }
 
   #openPing(route: ProviderRoute, requestIds: readonly Uint8Array[]): string {
-    const reply = this.#link.replies.open({
-      onReply: (message) => {
-        if (isNoResponders(message)) this.#options.onGone(requestIds.map(sequenceOf));
-        else this.#onPong(route, reply, message);
-      },
-    });
+    const onReply = (message: Msg): void => {
+      if (isNoResponders(message)) this.#options.onGone(requestIds.map(sequenceOf));
+      else this.#onPong(route, reply, message);
+    };
+    const reply = this.#link.replies.open({ onReply }, route.replyScope);
     this.#open.add(reply);
     return reply;
   }

@@ -55,6 +55,7 @@ export class CallRecovery {
   onNoResponders(frame: SentFrame): void {
     const now = this.#link.clock.monotonic();
     for (const call of this.#pending.openOf(frame)) {
+      if (call.provider !== undefined) continue; // a provider has it, and told so: this was not the broker
       const elapsed = now - call.startedAt;
       if (this.#retry === false || elapsed >= this.#retry.maxElapsed) call.fail(noResponders(call));
       else {

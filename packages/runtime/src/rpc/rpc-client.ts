@@ -160,7 +160,7 @@ export class RpcClient {
     const subject = rpcSubject({ api, deployment: route.deployment, action: name });
     this.#watchDenials(lane, subject);
     const frame = new SentFrame(this, route, calls);
-    frame.reply = replies.open(frame);
+    frame.reply = replies.open(frame, route.replyScope);
     const now = clock.monotonic();
     for (const call of calls) {
       call.remainingMs = Math.ceil(call.left(now));
