@@ -7,6 +7,9 @@ import type { PendingCall } from "./pending-call.ts";
 /** Sends calls of one lane as one frame; false when it cannot be sent now and the calls are to wait. */
 export type SendFrame = (lane: CallLane, calls: PendingCall[]) => boolean;
 
+/** Frames are not cut smaller than this, calls. */
+const smallFrame = 8;
+const framesUnderWay = 2;
 /** Bytes that one frame gathers at the most; a bigger call travels alone. */
 const maxGatheredBytes = 64 * 1024;
 
@@ -18,8 +21,8 @@ export interface LaneSender {
 }
 
 /**
- * The calls of one action on their way out. A call goes at once when nothing of the lane is in flight; under
- * load the calls of one tick share frames. `inFlight` counts calls that are with a provider.
+ * The calls of one action on their way out. While nothing of the lane is in flight, a call goes out with those
+ * of the same turn; under load the calls of one tick share frames. `inFlight` counts calls that are with a provider.
  */
 export class CallLane {
   readonly action: RpcAction;
@@ -55,8 +58,10 @@ export class CallLane {
 
   submit(call: PendingCall): void {
     this.#queue.push(call);
-    if (this.inFlight === 0 && this.#queue.length === 1) this.flush();
-    else this.#schedule();
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    if (this.inFlight === 0) queueMicrotask(this.#onTick);
+    else afterTick(this.#onTick);
   }
 
   /** Sends what waits, as far as the socket lets it. */
@@ -70,25 +75,29 @@ export class CallLane {
     }
   }
 
-  #schedule(): void {
-    if (this.#scheduled) return;
-    this.#scheduled = true;
-    afterTick(this.#onTick);
-  }
-
   readonly #onTick = (): void => {
     this.#scheduled = false;
     this.flush();
   };
 
+  /**
+   * No more than a share of what is under way: caller, broker and provider then work at the same time, each on
+   * a frame of its own, where one big frame would have them wait for each other.
+   */
+  #limit(): number {
+    const share = Math.ceil((this.inFlight + this.#queue.length) / framesUnderWay);
+    return Math.min(this.#frameLimit, Math.max(smallFrame, share));
+  }
+
   #gather(): PendingCall[] {
     const calls: PendingCall[] = [];
+    const limit = this.#limit();
     const room = Math.min(maxGatheredBytes, this.#sender.room());
     let bytes = 0;
     let taken = 0;
     for (const call of this.#queue) {
       if (!call.settled) {
-        const full = calls.length === this.#frameLimit || bytes + call.bytes > room;
+        const full = calls.length === limit || bytes + call.bytes > room;
         if (full && calls.length > 0) break;
         calls.push(call);
         bytes += call.bytes;
