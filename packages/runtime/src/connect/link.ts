@@ -13,6 +13,7 @@ import type { Logger } from "../logging/logger.ts";
 import type { BrokerCredentials, Platform } from "../platform/platform.ts";
 import type { Broker } from "./broker.ts";
 import type { Callers } from "./callers.ts";
+import { ConnectionEnds } from "./connection-ends.ts";
 import type { ConnectionKeys } from "./connection-keys.ts";
 import type { Connection, ConnectionStatus } from "./connection-status.ts";
 import type { DirectGet } from "./direct-get.ts";
@@ -27,6 +28,8 @@ import type { Session } from "./session.ts";
 
 const quietWaitMs = 5_000;
 const quietStepMs = 10;
+/** Dials that come to nothing until the control plane is asked for news. */
+const attemptsBeforeAsking = 20;
 
 /** Who wants to hear what happens to a link; each surface registers one. */
 export interface LinkListener {
@@ -73,8 +76,13 @@ export class Link implements Connection {
   #session: Session;
   #wired: Wired | undefined;
   #shut: Promise<void> | undefined;
+  readonly #ends = new ConnectionEnds();
+  /** When the newest route of our own deployment that we followed was stated. */
+  #routeAt = 0;
   /** Why the own authorization does not count at the moment. */
   #invalid: string | undefined;
+  /** Dials that the broker turned down since the last one that it took. */
+  #refusals = 0;
 
   constructor(parts: LinkParts, session: Session) {
     this.platform = parts.platform;
@@ -178,12 +186,19 @@ export class Link implements Connection {
     const { current } = this.#phase;
     if (current.phase !== "reconnecting") return;
     this.#phase.set({ ...current, attempt });
-    // A second refusal in a row is reason to ask whether we are still wanted.
-    if (attempt > 1) void this.#wired?.refresher.now();
+    // The servers may have moved; the control plane knows where to.
+    if (attempt % attemptsBeforeAsking === 0) void this.#wired?.refresher.now();
+  }
+
+  /** A refusal is reason to ask whether we are still wanted; the more refusals in a row, the less often. */
+  onRefused(): void {
+    this.#refusals += 1;
+    if (Number.isInteger(Math.log2(this.#refusals))) void this.#wired?.refresher.now();
   }
 
   onUp(): void {
     if (this.#shut !== undefined) return;
+    this.#refusals = 0;
     const { broker, notices } = this.#need();
     this.#setPhase({ phase: "connected", since: this.clock.now(), server: broker.serverName });
     notices.readUp().catch((error: unknown) => {
@@ -205,13 +220,23 @@ export class Link implements Connection {
   }
 
   onConnectionEnd(end: ConnectionEnd): void {
+    if (!this.#ends.take(end, this.clock.now())) return;
     this.#tell((listener) => listener.onConnectionEnd?.(end));
   }
 
   onRoute(route: RouteNotice): void {
     this.#need().routes.onRoute(route);
-    if (route.deployment === this.#session.assignment.deployment) void this.refresher.now();
+    if (this.#concernsUs(route)) void this.refresher.now();
     this.#tell((listener) => listener.onRoute?.(route));
+  }
+
+  /** True for a route of our own deployment that our session does not reflect yet; others may repeat old ones. */
+  #concernsUs(route: RouteNotice): boolean {
+    const { assignment, authorization } = this.#session;
+    if (route.deployment !== assignment.deployment) return false;
+    if (route.issuedAt < authorization.notBefore || route.issuedAt <= this.#routeAt) return false;
+    this.#routeAt = route.issuedAt;
+    return true;
   }
 
   /** Takes a new socket, once nothing is in flight: the broker reads permissions only at connect. */

@@ -42,6 +42,7 @@ export interface NoticeReaderOptions {
 const storedFilter = "notice.>";
 const batchSize = 256;
 const probeIntervalMs = 15_000;
+const warnIntervalMs = 10_000;
 
 /**
  * Keeps a connection's picture of revocations, ended connections and rolled routes.
@@ -61,6 +62,9 @@ export class NoticeReader {
   #readGeneration = 0;
   #sightedAt: number;
   #reading: Promise<void> | undefined;
+  /** Notices that did not verify, so far. */
+  #ignored = 0;
+  #warnedAt = Number.NEGATIVE_INFINITY;
 
   constructor(options: NoticeReaderOptions) {
     this.#options = options;
@@ -165,7 +169,12 @@ export class NoticeReader {
     if (signed === undefined) return undefined;
     const verified = verifyStatement(port, { ...kind, signed, issuers: issuers(), now: clock.now() });
     if (verified.isOk()) return verified.value;
-    log.warn({ label: kind.label, reason: verified.error.reason }, "A notice did not verify and was ignored");
+    this.#ignored += 1;
+    // Whoever may read the store can have notices delivered under other subjects: that must not fill the log.
+    if (clock.monotonic() - this.#warnedAt < warnIntervalMs) return undefined;
+    this.#warnedAt = clock.monotonic();
+    const { reason } = verified.error;
+    log.warn({ label: kind.label, reason, ignored: this.#ignored }, "Notices did not verify and were ignored");
     return undefined;
   }
 }
