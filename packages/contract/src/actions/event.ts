@@ -32,11 +32,17 @@ export interface EventAction<P extends SchemaLike = SchemaLike> {
   readonly params: readonly string[];
 }
 
+/** As the implementation sees it: `ParamName` of any schema would make the compiler work for nothing. */
+interface AnyEventDefinition extends Omit<EventDefinition<never>, "payload" | "params"> {
+  readonly payload: SchemaLike;
+  readonly params?: readonly string[];
+}
+
 /** Defines an event. */
 export function event<P extends SchemaLike>(
   definition: EventDefinition<P> & { readonly payload: Carried<P> },
 ): EventAction<Fixed<P>>;
-export function event(definition: EventDefinition<SchemaLike>): EventAction {
+export function event(definition: AnyEventDefinition): EventAction {
   const { payload, params = [] } = definition;
   if (new Set(params).size !== params.length) {
     throw new DefinitionError({ place: "event params", problem: "a param is listed twice" });

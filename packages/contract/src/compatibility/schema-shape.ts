@@ -35,7 +35,10 @@ function conjuncts(schema: JsonObject): readonly JsonValue[] {
  * `oneOf` means the same as `anyOf`.
  */
 export function isTagged(branches: readonly JsonValue[], resolve: (schema: JsonValue) => JsonValue): boolean {
-  const objects = branches.map(resolve);
+  const objects = branches.map((branch) => {
+    const resolved = resolve(branch);
+    return isRecord(resolved) ? flatten(resolved, resolve) : resolved;
+  });
   const [first] = objects;
   if (!objects.every(isRecord) || !isRecord(first)) return false;
   const names = isRecord(first["properties"]) ? Object.keys(first["properties"]) : [];

@@ -1,5 +1,6 @@
 import type { JsonObject, JsonValue } from "@trellis/result";
 import { canonicalJson } from "../json/canonical-json.ts";
+import { stripAnnotations } from "../schema/annotations.ts";
 import { escapePointer, isRecord } from "../schema/walk.ts";
 import { compareArrays, compareBounds } from "./compare-keywords.ts";
 import { compareObjects } from "./compare-objects.ts";
@@ -36,9 +37,10 @@ export interface Comparison {
  * schema does not name (so that adding an optional member is no break).
  */
 export function subsetFindings(from: JsonObject, to: JsonObject): readonly SubsetFinding[] {
+  const [given, taken] = [stripAnnotations(from), stripAnnotations(to)];
   return compare({
-    from: { schema: from, root: from },
-    to: { schema: to, root: to },
+    from: { schema: given, root: given },
+    to: { schema: taken, root: taken },
     path: "",
     assumed: new Set(),
   });

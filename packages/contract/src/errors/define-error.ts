@@ -1,6 +1,11 @@
 import { compileSchema } from "../schema/compile-schema.ts";
 import type { Carried, InputOf, MaybeSchema, NotJson, OutputOf, SchemaLike } from "../schema/schema-like.ts";
-import { DeclaredError, type DeclaredErrorClass, type DeclaredErrorOptions } from "./declared-error.ts";
+import {
+  type AnyDeclaredErrorClass,
+  DeclaredError,
+  type DeclaredErrorClass,
+  type DeclaredErrorOptions,
+} from "./declared-error.ts";
 import { DefinitionError } from "./definition-error.ts";
 
 /** Definition of an API's own error. */
@@ -17,6 +22,12 @@ type Untransformed<S extends MaybeSchema> = S extends SchemaLike
     : NotJson<"The data of an error must not transform or fill in defaults: both sides read it in the same form">
   : unknown;
 
+/** As the implementation sees it: data of any schema. */
+interface AnyErrorDefinition {
+  readonly data?: SchemaLike;
+  readonly message?: string | ((data: never) => string);
+}
+
 const ERROR_NAME = /^[A-Z][A-Za-z0-9]{0,127}$/;
 
 /**
@@ -25,8 +36,9 @@ const ERROR_NAME = /^[A-Z][A-Za-z0-9]{0,127}$/;
  */
 export function defineError<const Name extends string, S extends MaybeSchema = undefined>(
   name: Name,
-  definition: ErrorDefinition<S> & { readonly data?: Carried<S> & Untransformed<S> } = {},
-): DeclaredErrorClass<Name, InputOf<S>> {
+  definition?: ErrorDefinition<S> & { readonly data?: Carried<S> & Untransformed<S> },
+): DeclaredErrorClass<Name, InputOf<S>>;
+export function defineError(name: string, definition: AnyErrorDefinition = {}): AnyDeclaredErrorClass {
   const place = `Error ${JSON.stringify(name)}`;
   if (!ERROR_NAME.test(name)) {
     throw new DefinitionError({
@@ -35,27 +47,25 @@ export function defineError<const Name extends string, S extends MaybeSchema = u
       hint: "Write letters and digits, beginning with a capital, like OutOfStock",
     });
   }
-  const schema: SchemaLike | undefined = definition.data;
+  const { data: schema, message } = definition;
   const dataSchema = schema === undefined ? undefined : compileSchema(schema);
   if (dataSchema?.transforms === true && schema !== undefined && !("~standard" in schema)) {
     throw new DefinitionError({ place, problem: "the data of an error must not transform" });
   }
-  const { message } = definition;
-  const textFor = (data: InputOf<S>): string =>
-    typeof message === "function" ? message(data) : (message ?? inWords(name));
+  const textFor = (data: unknown): string =>
+    typeof message === "function" ? message(data as never) : (message ?? inWords(name));
 
-  class Declared extends DeclaredError<Name, InputOf<S>> {
+  class Declared extends DeclaredError {
     static readonly errorName = name;
     static readonly dataSchema = dataSchema;
     override readonly type = name;
 
-    constructor(options: DeclaredErrorOptions & { readonly data?: InputOf<S> } = {}) {
-      const data = options.data as InputOf<S>;
-      super(options.message ?? textFor(data), data, options);
+    constructor(options: DeclaredErrorOptions & { readonly data?: unknown } = {}) {
+      super(options.message ?? textFor(options.data), options.data, options);
     }
   }
   Object.defineProperty(Declared, "name", { value: name });
-  return Declared as DeclaredErrorClass<Name, InputOf<S>>;
+  return Declared;
 }
 
 /** `OutOfStock` in words: `Out of stock`. */

@@ -272,6 +272,12 @@ describe("Standard Schema", () => {
     expect(given.decode(3)).toEqual({ ok: true, value: 3 });
   });
 
+  test("refuses what is no schema", () => {
+    for (const value of [{ type: "string" }, { "~standard": { version: 1, vendor: "x" } }]) {
+      expect(() => compileSchema(value as SchemaLike)).toThrow(/neither a TypeBox schema nor/);
+    }
+  });
+
   test("asks a toJsonSchema method where there is no other way", () => {
     const old = {
       "~standard": { version: 1 as const, vendor: "old", validate: (value: unknown) => ({ value }) },

@@ -1,5 +1,4 @@
 import type { StaticDecode, StaticEncode } from "typebox";
-import type { StandardSchemaV1 } from "./standard-schema.ts";
 
 /**
  * A TypeBox schema. TypeBox's own `TSchema` is an empty interface, which anything satisfies; its builders all leave
@@ -7,28 +6,44 @@ import type { StandardSchemaV1 } from "./standard-schema.ts";
  */
 export type TypeBoxSchema = { readonly "~kind": string } | { readonly "~unsafe": unknown };
 
+/**
+ * A Standard Schema, told by its mark alone: comparing the whole interface with every schema of every action would
+ * be the dearest part of checking a contract. That it validates is checked when it is compiled.
+ */
+export interface AnyStandardSchema {
+  readonly "~standard": { readonly version: 1; readonly vendor: string };
+}
+
 /** Any schema that a contract takes: TypeBox natively, else what speaks Standard Schema (zod, valibot, arktype). */
-export type SchemaLike = TypeBoxSchema | StandardSchemaV1;
+export type SchemaLike = TypeBoxSchema | AnyStandardSchema;
 
 /** A schema, or none: an action without input or output. */
 export type MaybeSchema = SchemaLike | undefined;
 
+interface StandardTypes<Input, Output> {
+  readonly "~standard": { readonly types?: { readonly input: Input; readonly output: Output } | undefined };
+}
+
 /** What the sender gives: the schema's input form, which is also what the wire carries. `void` without a schema. */
-export type InputOf<S extends MaybeSchema> =
-  S extends StandardSchemaV1<infer Input, unknown> ? Input : S extends TypeBoxSchema ? StaticEncode<S> : void;
+export type InputOf<S extends MaybeSchema> = S extends TypeBoxSchema
+  ? StaticEncode<S>
+  : S extends StandardTypes<infer Input, unknown>
+    ? Input
+    : void;
 
 /** What the receiver gets: the schema's output form, after defaults and transforms. `void` without a schema. */
-export type OutputOf<S extends MaybeSchema> =
-  S extends StandardSchemaV1<unknown, infer Output>
+export type OutputOf<S extends MaybeSchema> = S extends TypeBoxSchema
+  ? StaticDecode<S>
+  : S extends StandardTypes<unknown, infer Output>
     ? Output
-    : S extends TypeBoxSchema
-      ? StaticDecode<S>
-      : void;
+    : void;
 
 /** Marks, in a compiler's message, a schema that a contract cannot carry. */
 export interface NotJson<Problem extends string> {
   readonly "~problem": Problem;
 }
+
+type Scalar = string | number | boolean | null | undefined;
 
 type Uncarried =
   | bigint
@@ -38,23 +53,22 @@ type Uncarried =
   | RegExp
   | Error
   | Uint8Array
-  | ArrayBuffer;
-type UncarriedContainer =
+  | ArrayBuffer
   | ReadonlyMap<unknown, unknown>
   | ReadonlySet<unknown>
   | WeakMap<WeakKey, unknown>
   | PromiseLike<unknown>;
 
 /** `T` with everything that JSON cannot carry turned into `never`. What cannot be told (`unknown`) passes. */
-export type JsonForm<T> = unknown extends T
-  ? unknown
-  : T extends string | number | boolean | null | undefined
-    ? T
-    : T extends Uncarried | UncarriedContainer
-      ? never
-      : T extends readonly unknown[]
-        ? { [K in keyof T]: unknown extends T[K] ? T[K] : undefined extends T[K] ? never : JsonForm<T[K]> }
-        : { [K in keyof T]: JsonForm<T[K]> };
+export type JsonForm<T> = [T] extends [Scalar] ? T : unknown extends T ? unknown : JsonFormOfMember<T>;
+
+type JsonFormOfMember<T> = T extends Scalar
+  ? T
+  : T extends Uncarried
+    ? never
+    : T extends readonly unknown[]
+      ? { [K in keyof T]: unknown extends T[K] ? T[K] : undefined extends T[K] ? never : JsonForm<T[K]> }
+      : { [K in keyof T]: JsonForm<T[K]> };
 
 /** Accepts a schema whose input JSON can carry; else names the problem in the error that the user sees. */
 export type Carried<S extends MaybeSchema> = S extends SchemaLike

@@ -5,7 +5,11 @@ import type { StandardIssue, StandardJsonProps, StandardSchemaV1 } from "./stand
 
 /** True for anything that speaks Standard Schema. arktype's schemas are functions, so `typeof` does not decide. */
 export function isStandardSchema(value: unknown): value is StandardSchemaV1 {
-  return (typeof value === "object" || typeof value === "function") && value !== null && "~standard" in value;
+  if ((typeof value !== "object" && typeof value !== "function") || value === null) return false;
+  const props: unknown = "~standard" in value ? value["~standard"] : undefined;
+  return (
+    typeof props === "object" && props !== null && "validate" in props && typeof props.validate === "function"
+  );
 }
 
 /** Compiles a Standard Schema. */

@@ -9,6 +9,11 @@ import type { TypeBoxSchema } from "./schema-like.ts";
 
 type Check = (value: unknown) => boolean;
 
+/** True for what TypeBox's builders make, told by their marks. */
+export function isTypeBoxSchema(value: unknown): value is TypeBoxSchema {
+  return typeof value === "object" && value !== null && ("~kind" in value || "~unsafe" in value);
+}
+
 /** Compiles a TypeBox schema; where `Function` is forbidden TypeBox interprets instead, with the same verdicts. */
 export function compileTypeBox(schema: TypeBoxSchema): CompiledSchema {
   return new TypeBoxCompiled(schema);
