@@ -1,13 +1,16 @@
 import {
+  AuthorizationError,
   type Msg,
   type NatsConnection,
   PermissionViolationError,
   type Status,
   type Subscription,
+  UserAuthenticationExpiredError,
 } from "@nats-io/nats-core";
 import { AuthError, TransportError } from "@trellis/protocol";
 import { within } from "../lifecycle/within.ts";
 import type { Logger } from "../logging/logger.ts";
+import { failClosedHandshake } from "./handshake.ts";
 
 /**
  * The one place that touches the broker client. It adds what the client lacks: a synchronous answer to "is
@@ -23,6 +26,8 @@ import type { Logger } from "../logging/logger.ts";
 export interface BrokerEvents {
   onDown(reason: string): void;
   onDialing(attempt: number): void;
+  /** The broker turned a dial down: our credentials are not what it wants. */
+  onRefused(): void;
   onUp(generation: number): void;
   /** The client gave up or was closed; `error` is what ended it. */
   onClosed(error: Error | undefined): void;
@@ -156,7 +161,7 @@ export class Broker {
   #onStatus(status: Status): void {
     switch (status.type) {
       case "disconnect":
-        if (!this.#up) return;
+        if (!this.#up) return failClosedHandshake(this.#nats);
         this.#up = false;
         this.#attempt = 0;
         return this.#events.onDown("connection lost");
@@ -177,6 +182,8 @@ export class Broker {
   }
 
   #onError(error: Error): void {
+    if (error instanceof AuthorizationError || error instanceof UserAuthenticationExpiredError)
+      return this.#events.onRefused();
     if (!(error instanceof PermissionViolationError)) {
       this.#log.debug({ error: error.name }, "The broker reported an error");
       return;

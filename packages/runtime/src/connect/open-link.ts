@@ -137,6 +137,7 @@ async function wire(link: Link, options: OpenLinkOptions): Promise<void> {
     {
       onDown: (reason) => link.onDown(reason),
       onDialing: (attempt) => link.onDialing(attempt),
+      onRefused: () => link.onRefused(),
       onUp: () => link.onUp(),
       onClosed: (error) => void link.end(error === undefined ? "closed" : "connection closed", error),
     },

@@ -19,6 +19,9 @@ export interface RefresherOptions {
 }
 
 const retry = { initial: 500, max: 30_000 };
+/** When the authorization has ended or is about to, nothing works until this does. */
+const urgentRetry = { initial: 250, max: 3_000 };
+const urgentMs = 30_000;
 /** Asked for out of turn, a refresh still keeps this distance from the one before. */
 const minPauseMs = 250;
 
@@ -59,7 +62,7 @@ export class Refresher {
   async #loop(): Promise<void> {
     const { signal } = this.#stopping;
     for (let failures = 0; !signal.aborted; ) {
-      const delay = failures === 0 ? this.#untilDue() : backoffDelay(failures, retry);
+      const delay = failures === 0 ? this.#untilDue() : backoffDelay(failures, this.#retry());
       const refreshed = await this.#pause(delay, signal);
       if (signal.aborted) return;
       if (refreshed) failures = 0;
@@ -83,6 +86,11 @@ export class Refresher {
       signal.removeEventListener("abort", onStop);
     }
     return this.#options.session() !== before;
+  }
+
+  #retry(): typeof retry {
+    const left = this.#options.session().authorization.expiresAt - this.#options.clock.now();
+    return left < urgentMs ? urgentRetry : retry;
   }
 
   #untilDue(): number {
