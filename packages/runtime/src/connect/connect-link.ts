@@ -2,7 +2,7 @@ import type { AnyParticipant } from "@trellis/contract";
 import { TransportError } from "@trellis/protocol";
 import { AsyncResult, UnexpectedError } from "@trellis/result";
 import { platform as hostPlatform } from "#platform";
-import { systemClock } from "../lifecycle/clock.ts";
+import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
 import { deadlineSignal } from "../lifecycle/signals.ts";
 import { createLogger, guardedLogger, type Logger, silentLogger } from "../logging/logger.ts";
@@ -55,6 +55,8 @@ export interface ConnectDeps {
   /** A static session key: of the platform's own connection, which the broker knows by its configuration. */
   readonly sessionSeed?: Uint8Array;
   readonly random?: () => number;
+  /** Default: the machine's. */
+  readonly clock?: Clock;
 }
 
 /** Options of a connect with every default filled in. */
@@ -96,7 +98,7 @@ async function connect<P extends AnyParticipant>(
   const platform = deps.platform ?? hostPlatform;
   const found = { ...platform.discover(), ...explicit(args) };
   const settings = resolveSettings(args, platform);
-  const clock = new ServerClock(systemClock);
+  const clock = new ServerClock(deps.clock ?? systemClock);
   const keys = createConnectionKeys(platform.port, found.seed, deps.sessionSeed).orThrow();
   const source = deps.source ?? httpBootstrap({ port: platform.port, clock, kind, ...address(found) });
   if (found.seed === undefined && deps.source === undefined && found.devToken === undefined)

@@ -1,5 +1,7 @@
 import type { Clock } from "../lifecycle/clock.ts";
 
+const mostApartMs = 5_000;
+
 /**
  * The control plane's time, kept by the monotonic clock: a step of the wall clock changes nothing, and a
  * machine whose clock is hours wrong still signs with times that others accept.
@@ -7,10 +9,13 @@ import type { Clock } from "../lifecycle/clock.ts";
 export class ServerClock {
   readonly #clock: Clock;
   #base: number;
+  /** Wall clock less monotonic clock, when the server's time was last known. */
+  #apart: number;
 
   constructor(clock: Clock) {
     this.#clock = clock;
-    this.#base = clock.now() - clock.monotonic();
+    this.#apart = clock.now() - clock.monotonic();
+    this.#base = this.#apart;
   }
 
   /** Milliseconds since the epoch as the control plane counts them. */
@@ -26,5 +31,14 @@ export class ServerClock {
   /** Takes over a server time that was read between two monotonic instants; their midpoint is the guess. */
   adjust(serverTime: number, sentAt: number, receivedAt: number): void {
     this.#base = serverTime - (sentAt + receivedAt) / 2;
+    this.#apart = this.#clock.now() - this.#clock.monotonic();
+  }
+
+  /**
+   * True when the machine's two clocks have come apart since: it slept, which stops the monotonic one, or the
+   * wall clock was set. Then the server's time is to be asked for again.
+   */
+  get doubtful(): boolean {
+    return Math.abs(this.#clock.now() - this.#clock.monotonic() - this.#apart) > mostApartMs;
   }
 }

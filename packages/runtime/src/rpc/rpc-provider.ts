@@ -191,7 +191,8 @@ export class RpcProvider implements OpenCallOwner {
     // An answer goes nowhere but to the caller's own inbox, whatever reply subject the message came with.
     if (!reply.startsWith(`${session.authorization.inbox}.r.`)) return this.#reject("foreign reply subject");
     const stale = staleness(this.#link, frame, received);
-    if (stale === "replayed" || stale === "outdated") return this.#reject(stale);
+    if (stale === "replayed") return this.#reject(stale);
+    if (stale === "outdated") return void this.#onOutdated(reply);
     const answer = new FrameAnswer({
       port,
       broker: this.#link.broker,
@@ -205,6 +206,12 @@ export class RpcProvider implements OpenCallOwner {
       if (denied === undefined) this.#begin(received, call, answer);
       else answer.add({ requestId: call.requestId, ...encodeFailure(denied) });
     }
+  }
+
+  /** One of the two clocks is wrong, as after a sleep: ours is asked about first, then the caller sees to his. */
+  async #onOutdated(reply: string): Promise<void> {
+    if (this.#link.clock.doubtful) await this.#link.refresher.now();
+    this.#refuse(reply, "unknown-authorization");
   }
 
   #authorise({ served, session }: Received): AuthError | undefined {
