@@ -66,7 +66,8 @@ export {
   type CompatibilityQuestion,
   checkCompatibility,
 } from "./compatibility/check-compatibility.ts";
-export { type SubsetFinding, subsetFindings } from "./compatibility/schema-subset.ts";
+export type { SubsetFinding } from "./compatibility/comparison.ts";
+export { subsetFindings } from "./compatibility/schema-subset.ts";
 export {
   type AnyDeclaredErrorClass,
   DeclaredError,

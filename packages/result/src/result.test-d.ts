@@ -30,7 +30,7 @@ test("methods narrow the union", () => {
   if (isErr(r)) expectTypeOf(r.error).toEqualTypeOf<Missing>();
   if (isOk(r)) expectTypeOf(r.value).toEqualTypeOf<{ id: string }>();
   // @ts-expect-error - the value is not there before narrowing
-  r.value;
+  expectTypeOf(find("a").value).toBeAny();
 });
 
 test("an Err that was found can be returned as any Result with its error", () => {

@@ -16,7 +16,6 @@ import {
   type InputOf,
   job,
   kv,
-  type MaybeSchema,
   type OutputOf,
   type OwnedRpc,
   operation,
@@ -144,8 +143,6 @@ test("what JSON cannot carry is a type error", () => {
   rpc({ input: z.unknown(), output: Type.Any() });
   // @ts-expect-error - a plain object is no schema
   rpc({ input: { type: "string" } });
-  const noSchema: MaybeSchema = undefined;
-  void noSchema;
 });
 
 test("selections", () => {

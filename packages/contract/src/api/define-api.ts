@@ -101,7 +101,8 @@ function bind<A extends Readonly<Record<string, Bindable>>>(
   kind: string,
   actions: A | undefined,
 ): A {
-  const names = Object.keys(actions ?? {});
+  const given: Readonly<Record<string, Bindable>> = actions ?? {};
+  const names = Object.keys(given);
   for (const name of names) {
     if (isActionName(name)) continue;
     throw new DefinitionError({
@@ -114,9 +115,7 @@ function bind<A extends Readonly<Record<string, Bindable>>>(
     `API ${api}, ${kind}`,
     names.map((name) => ({ name, owner: name })),
   );
-  return Object.freeze(
-    mapRecord(actions ?? ({} as A), (action, name) => Object.freeze({ ...action, name, api })),
-  ) as A;
+  return Object.freeze(mapRecord(given, (action, name) => Object.freeze({ ...action, name, api }))) as A;
 }
 
 function written<A extends Bindable, J>(

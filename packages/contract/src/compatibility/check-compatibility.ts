@@ -52,27 +52,29 @@ export function checkCompatibility(question: CompatibilityQuestion): Compatibili
   const provider = moves === "provider" ? after : before;
   const breaks = moves === "provider" ? "consumer" : "provider";
   const found = [
-    ...eachAction("rpc", consumer.rpc, provider.rpc, compareRpc),
-    ...eachAction("events", consumer.events, provider.events, compareEvent),
-    ...eachAction("operations", consumer.operations, provider.operations, compareOperation),
-    ...eachAction("feeds", consumer.feeds, provider.feeds, compareFeed),
+    ...eachAction(consumer.rpc, provider.rpc, compareRpc).map(under("rpc")),
+    ...eachAction(consumer.events, provider.events, compareEvent).map(under("events")),
+    ...eachAction(consumer.operations, provider.operations, compareOperation).map(under("operations")),
+    ...eachAction(consumer.feeds, provider.feeds, compareFeed).map(under("feeds")),
   ];
   return { compatible: found.length === 0, findings: found.map((finding) => ({ ...finding, breaks })) };
 }
 
 type Found = Omit<CompatibilityFinding, "breaks">;
 
+function under(place: string): (found: Found) => Found {
+  return ({ path, reason }) => ({ path: `${place}/${path}`, reason });
+}
+
 function eachAction<A>(
-  surface: string,
   consumer: Readonly<Record<string, A>>,
   provider: Readonly<Record<string, A>>,
   judge: (consumer: A, provider: A) => readonly Found[],
 ): readonly Found[] {
   return Object.entries(consumer).flatMap(([name, action]) => {
-    const path = `${surface}/${name}`;
     const provided = Object.hasOwn(provider, name) ? provider[name] : undefined;
-    if (provided === undefined) return [{ path, reason: "it is not provided" }];
-    return judge(action, provided).map((found) => ({ ...found, path: `${path}/${found.path}` }));
+    if (provided === undefined) return [{ path: name, reason: "it is not provided" }];
+    return judge(action, provided).map(under(name));
   });
 }
 

@@ -1,7 +1,7 @@
 import type { JsonObject, JsonValue } from "@trellis/result";
 import { isMultipleOf } from "../schema/multiple-of.ts";
 import { isRecord } from "../schema/walk.ts";
-import { type Comparison, compare, member, type SubsetFinding } from "./schema-subset.ts";
+import { type Comparison, insideOf, type SubsetFinding } from "./comparison.ts";
 
 type Bound = readonly [keyword: string, reason: string];
 
@@ -67,17 +67,10 @@ export function compareArrays(
   to: JsonObject,
 ): readonly SubsetFinding[] {
   if (!couldBe(from, "array")) return [];
-  const { path } = comparison;
   const given = tuple(from);
   const taken = tuple(to);
   const findings: SubsetFinding[] = [];
-  const inside = (name: string, a: JsonValue, b: JsonValue) =>
-    compare({
-      ...comparison,
-      from: { ...comparison.from, schema: a },
-      to: { ...comparison.to, schema: b },
-      path: member(path, name),
-    });
+  const inside = insideOf(comparison);
   const most = Math.max(given.first.length, taken.first.length);
   const longest = numberAt(from, "maxItems") ?? Infinity;
   for (let index = 0; index < most && index < longest; index++) {

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@trellis/result";
 import { couldBe, listAt, recordAt } from "./compare-keywords.ts";
-import { type Comparison, compare, member, type SubsetFinding } from "./schema-subset.ts";
+import { type Comparison, type Inside, insideOf, member, type SubsetFinding } from "./comparison.ts";
 
 /** Both sides of a comparison of objects. */
 interface ObjectPair {
@@ -8,7 +8,7 @@ interface ObjectPair {
   readonly from: ObjectShape;
   readonly to: ObjectShape;
   /** Compares a member of `from` with a schema of `to`. */
-  readonly inside: (name: string, from: JsonValue, to: JsonValue) => readonly SubsetFinding[];
+  readonly inside: Inside;
 }
 
 interface ObjectShape {
@@ -29,13 +29,7 @@ export function compareObjects(
     path: comparison.path,
     from: shapeOf(from),
     to: shapeOf(to),
-    inside: (name, a, b) =>
-      compare({
-        ...comparison,
-        from: { ...comparison.from, schema: a },
-        to: { ...comparison.to, schema: b },
-        path: member(comparison.path, name),
-      }),
+    inside: insideOf(comparison),
   };
   return [...compareRequired(pair), ...compareNamed(pair), ...comparePatterns(pair), ...compareOthers(pair)];
 }

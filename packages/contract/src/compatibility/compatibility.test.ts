@@ -134,7 +134,7 @@ describe("every value of the first fits the second", () => {
 });
 
 describe("a reason and a place where a value may not fit", () => {
-  test.each<[string, JsonObject, JsonObject, string]>([
+  test.each<readonly [string, JsonObject, JsonObject, string]>([
     [
       "another type",
       json(Type.Object({ a: Type.String() })),
@@ -265,7 +265,8 @@ describe("a reason and a place where a value may not fit", () => {
       ": $unresolved was added or changed",
     ],
     ["nothing", Str, { not: {} }, ": not was added or changed"],
-  ])("%s", (_, from, to, reason) => {
+  ])("%s", (...row) => {
+    const [, from, to, reason] = row;
     expect(reasons(from, to).join("\n")).toContain(reason);
   });
 });
@@ -405,19 +406,26 @@ describe("checkCompatibility", () => {
   });
 
   test("events and operations", () => {
-    const make = (
-      params: readonly "a"[],
-      cancel: boolean,
-      signals: Record<string, SchemaLike>,
-      maxSize: number,
-    ) =>
+    interface Parts {
+      readonly params: readonly "a"[];
+      readonly cancel: boolean;
+      readonly signals: Record<string, SchemaLike>;
+      readonly maxSize: number;
+    }
+    const make = ({ params, cancel, signals, maxSize }: Parts) =>
       defineApi("acme.a@v1", {
         events: { "A.Done": event({ payload: small, params }) },
         operations: { "A.Run": operation({ cancel, signals, upload: { maxSize } }) },
       }).artifact;
-    const before = make(["a"], true, { stop: Type.String(), go: Type.Null() }, 10);
+    const before = make({
+      params: ["a"],
+      cancel: true,
+      signals: { stop: Type.String(), go: Type.Null() },
+      maxSize: 10,
+    });
     expect(checkCompatibility({ before, after: before }).compatible).toBe(true);
-    const { findings } = checkCompatibility({ before, after: make([], false, { stop: Type.Number() }, 5) });
+    const after = make({ params: [], cancel: false, signals: { stop: Type.Number() }, maxSize: 5 });
+    const { findings } = checkCompatibility({ before, after });
     expect(findings.map((f) => f.path)).toEqual([
       "events/A.Done/params",
       "operations/A.Run/signals/stop",

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from "@trellis/result";
 import { Check } from "typebox/schema";
-import type { SubsetFinding } from "./schema-subset.ts";
+import type { SubsetFinding } from "./comparison.ts";
 
 /** Whether a schema lists its values, so that they can be tried one by one. */
 export function isFinite(schema: JsonObject): boolean {

@@ -1,33 +1,12 @@
 import type { JsonObject, JsonValue } from "@trellis/result";
 import { canonicalJson } from "../json/canonical-json.ts";
 import { stripAnnotations } from "../schema/annotations.ts";
-import { escapePointer, isRecord } from "../schema/walk.ts";
+import { isRecord } from "../schema/walk.ts";
 import { compareArrays, compareBounds } from "./compare-keywords.ts";
 import { compareObjects } from "./compare-objects.ts";
+import type { Comparison, Located, SubsetFinding } from "./comparison.ts";
 import { isFinite as isFiniteSet, valuesOutside } from "./finite-values.ts";
 import { type Branches, branchesOf, flatten, isTagged } from "./schema-shape.ts";
-
-/** Why a value of one schema may not fit another. */
-export interface SubsetFinding {
-  /** JSON pointer into the value, with `*` for any item and any member. */
-  readonly path: string;
-  readonly reason: string;
-}
-
-/** A schema with the document that its references point into. */
-export interface Located {
-  readonly schema: JsonValue;
-  readonly root: JsonObject;
-}
-
-/** One comparison: does every value of `from` fit `to`? */
-export interface Comparison {
-  readonly from: Located;
-  readonly to: Located;
-  readonly path: string;
-  /** Pairs of references that are being compared: met again, they are taken to fit (coinduction). */
-  readonly assumed: ReadonlySet<string>;
-}
 
 /**
  * Reasons why a value that fits `from` may not fit `to`; none means that every value fits.
@@ -43,11 +22,11 @@ export function subsetFindings(from: JsonObject, to: JsonObject): readonly Subse
     to: { schema: taken, root: taken },
     path: "",
     assumed: new Set(),
+    compare,
   });
 }
 
-/** Compares two located schemas. Exported for the keyword comparisons, which come back here for what is inside. */
-export function compare(given: Comparison): readonly SubsetFinding[] {
+function compare(given: Comparison): readonly SubsetFinding[] {
   const resolved = resolveBoth(given);
   if (resolved === "assumed") return [];
   const { from, to, path } = resolved;
@@ -198,7 +177,7 @@ function rootOf({ schema, root }: Located): JsonObject {
 }
 
 /** Follows `$ref` within the document: `#/$defs/x`, or TypeBox's bare names. An unknown target accepts nothing. */
-export function dereference(located: Located): JsonValue {
+function dereference(located: Located): JsonValue {
   const root = rootOf(located);
   let at: JsonValue = located.schema;
   for (let hops = 0; isRecord(at) && typeof at["$ref"] === "string"; hops++) {
@@ -232,16 +211,11 @@ function sameText({ from, to }: Comparison): boolean {
 }
 
 /** Equality of JSON values, key order ignored. */
-export function same(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
+function same(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === undefined || b === undefined) return a === b;
   return canonicalJson(a) === canonicalJson(b);
 }
 
 function asObject(schema: JsonValue): JsonObject {
   return isRecord(schema) ? schema : {};
-}
-
-/** A path one member deeper. */
-export function member(path: string, name: string): string {
-  return `${path}/${escapePointer(name)}`;
 }

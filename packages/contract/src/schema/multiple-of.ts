@@ -23,6 +23,8 @@ export function withExactMultiples(schema: TypeBoxSchema): TypeBoxSchema {
   return mentionsMultiple(schema) ? (rewrite(schema) as TypeBoxSchema) : schema;
 }
 
+const OWN = { writable: true, configurable: true } as const;
+
 function mentionsMultiple(node: unknown): boolean {
   if (typeof node !== "object" || node === null) return false;
   if (Array.isArray(node)) return node.some(mentionsMultiple);
@@ -47,7 +49,8 @@ function rewrite(node: unknown): unknown {
     Object.getOwnPropertyDescriptors(node),
   );
   for (const [key, value] of Object.entries(node)) {
-    if (!DATA.has(key) && typeof value === "object") define(copy, key, rewrite(value), true);
+    if (!DATA.has(key) && typeof value === "object")
+      Object.defineProperty(copy, key, { ...OWN, value: rewrite(value), enumerable: true });
   }
   const divisor = copy["multipleOf"];
   if (typeof divisor !== "number") return copy;
@@ -57,10 +60,6 @@ function rewrite(node: unknown): unknown {
     check: (value) => typeof value !== "number" || isMultipleOf(value, divisor),
     error: () => `must be a multiple of ${divisor}`,
   };
-  define(copy, "~refine", [...others, refinement], false);
+  Object.defineProperty(copy, "~refine", { ...OWN, value: [...others, refinement], enumerable: false });
   return copy;
-}
-
-function define(target: object, key: string, value: unknown, enumerable: boolean): void {
-  Object.defineProperty(target, key, { value, enumerable, writable: true, configurable: true });
 }

@@ -1,0 +1,45 @@
+import { readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { LanguageServer } from "./language-server.ts";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const path = join(here, "hover-subject.ts");
+const text = readFileSync(path, "utf8");
+
+let server: LanguageServer;
+let uri: string;
+
+beforeAll(async () => {
+  server = await LanguageServer.start(join(here, "..", ".."));
+  uri = server.open(path, text);
+});
+afterAll(() => server[Symbol.asyncDispose]());
+
+/** Hovers over the word after the marker. */
+function hover(before: string, word: string): Promise<string> {
+  const at = text.indexOf(word, text.indexOf(before));
+  const lines = text.slice(0, at).split("\n");
+  return server.hover(uri, { line: lines.length - 1, character: lines.at(-1)?.length ?? 0 });
+}
+
+describe("what an editor shows", () => {
+  it.each([
+    ["client.rpc.greeter.", "hello"],
+    ["export const ", "called"],
+    ["const failure", "failure"],
+    ["service.handle.rpc.greeter.", "welcome"],
+    ["async ({ input", "input"],
+    ["inner.rpc.words.", "translate"],
+  ])("over %s%s is short and names no machinery", async (before, word) => {
+    const shown = await hover(before, word);
+    expect(shown).not.toBe("");
+    expect(shown).not.toContain("any");
+    expect(shown.length, shown).toBeLessThan(200);
+  });
+
+  it("narrows to exactly the declared errors", async () => {
+    expect(await hover("const declaredType", "declaredType")).toBe('const declaredType: "NameTaboo"');
+  });
+});
