@@ -44,7 +44,7 @@ export {
 export { RemoteError } from "./errors/remote-error.ts";
 export { BusyError, CancelledError, type CancelReason, TimeoutError } from "./errors/timing-errors.ts";
 export { TransportError } from "./errors/transport-error.ts";
-export type { CallErrorUnion, TrellisError } from "./errors/trellis-error.ts";
+export type { CallErrors, TrellisError } from "./errors/trellis-error.ts";
 export { ValidationError } from "./errors/validation-error.ts";
 export {
   CONTROL_KINDS,

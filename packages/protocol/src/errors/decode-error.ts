@@ -6,7 +6,7 @@ import { ConflictError, NotFoundError, UnavailableError } from "./presence-error
 import { RemoteError } from "./remote-error.ts";
 import { BusyError, CancelledError, TimeoutError } from "./timing-errors.ts";
 import { TransportError } from "./transport-error.ts";
-import type { CallErrorUnion, TrellisError } from "./trellis-error.ts";
+import type { CallErrors, TrellisError } from "./trellis-error.ts";
 import { ValidationError } from "./validation-error.ts";
 
 /** The declared errors of an action, by name. */
@@ -92,7 +92,7 @@ function isDeclared(value: unknown): value is DeclaredError {
   return isBaseError(value) && value.kind === "declared";
 }
 
-function callError(wire: WireError, identity: Identity): CallErrorUnion | undefined {
+function callError(wire: WireError, identity: Identity): CallErrors | undefined {
   if (wire.kind !== "call") return undefined;
   const { details } = wire;
   switch (wire.type) {

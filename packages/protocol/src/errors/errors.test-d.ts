@@ -2,12 +2,12 @@ import { defineError } from "@trellis/contract";
 import { Type } from "typebox";
 import { AuthError, type AuthReason } from "./auth-error.ts";
 import { BusyError } from "./timing-errors.ts";
-import type { CallErrorUnion } from "./trellis-error.ts";
+import type { CallErrors } from "./trellis-error.ts";
 
 const OutOfStock = defineError("OutOfStock", { data: Type.Object({ sku: Type.String() }) });
 
 /** What a call of an action with that one declared error can end with. */
-declare const error: CallErrorUnion | InstanceType<typeof OutOfStock>;
+declare const error: CallErrors | InstanceType<typeof OutOfStock>;
 
 export function describe(): string {
   if (error.kind === "declared") return error.data.sku;

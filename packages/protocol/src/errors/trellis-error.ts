@@ -8,7 +8,7 @@ import type { TransportError } from "./transport-error.ts";
 import type { ValidationError } from "./validation-error.ts";
 
 /** Every error of ours that a call can end with: `kind` is `"call"`, `type` tells them apart. */
-export type CallErrorUnion =
+export type CallErrors =
   | ValidationError
   | AuthError
   | TransportError
@@ -22,4 +22,4 @@ export type CallErrorUnion =
   | UnexpectedError;
 
 /** Any error that comes out of a call: after `kind === "declared"` a switch on `type` is over what is declared. */
-export type TrellisError = CallErrorUnion | DeclaredError;
+export type TrellisError = CallErrors | DeclaredError;

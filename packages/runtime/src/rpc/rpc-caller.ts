@@ -1,4 +1,4 @@
-import type { CallErrorUnion as CallError } from "@trellis/protocol";
+import type { CallErrors } from "@trellis/protocol";
 import type { AsyncResult } from "@trellis/result";
 
 /** What every call takes beside its input. */
@@ -9,6 +9,9 @@ export interface CallOptions {
   readonly signal?: AbortSignal;
 }
 
+/** What a call gives: the output, or an error that the action declares, or one of Trellis' own. */
+export type RpcResult<Output, Errors> = AsyncResult<Output, Errors | CallErrors>;
+
 /**
  * Calls one RPC. The result holds the output, or one of the errors that the action declares, or one of
  * Trellis' own; it never rejects.
@@ -18,9 +21,9 @@ export type RpcCaller<Input, Output, Errors> = [Input] extends [void]
   : RpcCallerWithInput<Input, Output, Errors>;
 
 export interface RpcCallerWithInput<Input, Output, Errors> {
-  (input: Input, options?: CallOptions): AsyncResult<Output, Errors | CallError>;
+  (input: Input, options?: CallOptions): RpcResult<Output, Errors>;
 }
 
 export interface RpcCallerWithoutInput<Output, Errors> {
-  (input?: undefined, options?: CallOptions): AsyncResult<Output, Errors | CallError>;
+  (input?: undefined, options?: CallOptions): RpcResult<Output, Errors>;
 }
