@@ -275,8 +275,9 @@ export class Attacker implements AsyncDisposable {
     trellis: TestTrellis,
     participant: AnyParticipant,
     keys: Keys = makeKeys(),
+    changes: BootstrapChanges = {},
   ): Promise<Attacker> {
-    const { status, text } = await bootstrap(trellis, { keys, participant });
+    const { status, text } = await bootstrap(trellis, { keys, participant }, changes);
     if (status !== 200) throw new Error(`The bootstrap was refused: ${text}`);
     const answer = JSON.parse(text) as BootstrapAnswer;
     return new Attacker(keys, answer, await dialRaw(keys, answer));
