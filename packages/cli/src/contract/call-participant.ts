@@ -1,0 +1,50 @@
+import {
+  type AnyDeclaredErrorClass,
+  defineApi,
+  defineApp,
+  defineError,
+  digestOf,
+  type Participant,
+  type RpcAction,
+  rpc,
+  use,
+} from "@trellis/contract";
+import { Type } from "typebox";
+import type { CallableApi, CallableRpc } from "./artifact.ts";
+
+/** Participants that `trellis call` installs to be allowed a call; lists leave them out. */
+export const callerPrefix = "cli-call.";
+
+const longestId = 128;
+
+/**
+ * Makes an app that uses one API, from the API's contract as the platform holds it. Its id depends on the API
+ * alone, so that calling twice installs once.
+ */
+export function callParticipant(api: CallableApi): Participant {
+  const actions = Object.fromEntries(Object.entries(api.rpc).map(([name, each]) => [name, action(each)]));
+  const named = `${callerPrefix}${api.id.replace("@", "-")}`;
+  const id = named.length <= longestId ? named : `${callerPrefix}x${digestHex(api.id)}`;
+  return defineApp(id, { uses: [use(defineApi(api.id, { rpc: actions }))] }) as Participant;
+}
+
+function action(artifact: CallableRpc): RpcAction {
+  const { input, output, idempotent, coalesce, download } = artifact;
+  const errors = Object.entries(artifact.errors).map(
+    ([name, data]): AnyDeclaredErrorClass =>
+      data === null ? defineError(name) : defineError(name, { data: Type.Unsafe<unknown>(data) }),
+  );
+  return rpc({
+    ...(input === null ? {} : { input: Type.Unsafe<unknown>(input) }),
+    ...(output === null ? {} : { output: Type.Unsafe<unknown>(output) }),
+    errors,
+    ...(idempotent === false ? {} : { idempotent }),
+    coalesce,
+    download,
+  });
+}
+
+/** Ids are lower case; a digest is not. */
+function digestHex(text: string): string {
+  return Buffer.from(digestOf(text), "base64url").toString("hex");
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync } from "node:fs";
+import process from "node:process";
+import { fileURLToPath } from "node:url";
+
+/** How a process ended: its code, or the signal that ended it. */
+export interface EntryExit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface EntryOptions {
+  /** Path of a .ts or .js file. */
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly folder: string;
+  readonly env: NodeJS.ProcessEnv;
+}
+
+const graceMs = 12_000;
+const leash = new URL("../../bin/leash.mjs", import.meta.url).href;
+const inRepository = existsSync(fileURLToPath(new URL("../../../../tsconfig.base.json", import.meta.url)));
+
+/** A user's process below ours. It cannot outlive us: a pipe tells it when we are gone (see leash.mjs). */
+export class EntryProcess {
+  readonly exited: Promise<EntryExit>;
+  readonly #child: ChildProcess;
+  #stopping: Promise<EntryExit> | undefined;
+
+  constructor({ file, args, folder, env }: EntryOptions) {
+    const flags = [
+      ...(inRepository ? ["--conditions=@trellis/source"] : []),
+      "--import",
+      leash,
+      "--import",
+      import.meta.resolve("tsx"),
+    ];
+    this.#child = spawn(process.execPath, [...flags, file, ...args], {
+      cwd: folder,
+      env,
+      stdio: ["inherit", "inherit", "inherit", "pipe"],
+    });
+    this.exited = new Promise((resolve) => {
+      this.#child.once("error", () => resolve({ code: 1, signal: null }));
+      this.#child.once("exit", (code, signal) => resolve({ code, signal }));
+    });
+  }
+
+  /** Asks it to end, and forces it after the grace time. Resolves when it is gone. */
+  stop(): Promise<EntryExit> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<EntryExit> {
+    this.#child.kill("SIGTERM");
+    const force = setTimeout(() => this.#child.kill("SIGKILL"), graceMs);
+    try {
+      return await this.exited;
+    } finally {
+      clearTimeout(force);
+    }
+  }
+}
+
+/** The exit code that a shell would show for it. */
+export function codeOfExit({ code, signal }: EntryExit): number {
+  if (code !== null) return code;
+  return signal === "SIGINT" ? 130 : signal === "SIGKILL" ? 137 : 143;
+}

@@ -1,0 +1,4 @@
+// The platform's own API as a contract, without the control plane behind it: for tools that only call it.
+
+export { cliParticipant } from "./admin/participants.ts";
+export { coreApi } from "./core/api.ts";
