@@ -1,4 +1,6 @@
+import type { NatsConnection } from "@nats-io/nats-core";
 import type { ConnectedClient, Logger } from "@trellis/runtime";
+import { nodePlatform, type Platform } from "@trellis/runtime/node";
 import type { ConnectedService } from "@trellis/runtime/service";
 import {
   type StartTrellisOptions,
@@ -153,4 +155,18 @@ export const soak = process.env["TRELLIS_SOAK"] === "1";
 /** The full count in the long form, else the small one. */
 export function count(full: number, small: number): number {
   return soak ? full : small;
+}
+
+/** A platform whose broker connections are kept, so that a test can misuse them with their rights. */
+export function capturing(): {
+  readonly platform: { dial: Platform["dial"] };
+  readonly dialled: NatsConnection[];
+} {
+  const dialled: NatsConnection[] = [];
+  const dial: Platform["dial"] = async (options) => {
+    const nats = await nodePlatform.dial(options);
+    dialled.push(nats);
+    return nats;
+  };
+  return { platform: { dial }, dialled };
 }

@@ -4,7 +4,10 @@ import { workApp, workService } from "./contract.ts";
 import { count, pause, plainHandlers, type WorkService, watchUnhandled } from "./kit.ts";
 
 /** Calls at a steady rate until it is ended; keeps the failures. */
-function steadyLoad(call: (n: number) => PromiseLike<{ isErr(): boolean; error?: unknown }>, perSecond: number) {
+function steadyLoad(
+  call: (n: number) => PromiseLike<{ isErr(): boolean; error?: unknown }>,
+  perSecond: number,
+) {
   const failures: unknown[] = [];
   const open = new Set<Promise<void>>();
   let n = 0;
@@ -51,7 +54,8 @@ describe("two replicas", () => {
     const client = await trellis.client(workApp);
     // None of the calls may run twice by contract: every one must find a handler exactly once.
     const load = steadyLoad(
-      (n) => (n % 2 === 0 ? client.rpc.work.count({ n }) : client.rpc.work.slow({ n, ms: 30 + (n % 5) * 20 })),
+      (n) =>
+        n % 2 === 0 ? client.rpc.work.count({ n }) : client.rpc.work.slow({ n, ms: 30 + (n % 5) * 20 }),
       200,
     );
     await pause(700);
