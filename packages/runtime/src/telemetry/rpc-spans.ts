@@ -1,6 +1,7 @@
 import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import type { TrellisError } from "@trellis/protocol";
 import type { AsyncResult } from "@trellis/result";
+import type { CallOrigin } from "../rpc/call-origin.ts";
 import type { OpenCall } from "../rpc/open-call.ts";
 import type { CallRequest } from "../rpc/rpc-client.ts";
 import { toSpanContext, traceOfSpan } from "./trace-context.ts";
@@ -19,7 +20,7 @@ export function withClientSpan(
 ): AsyncResult<unknown, TrellisError> {
   const { action, origin } = request;
   const active = context.active();
-  const inherited = trace.getSpan(active) === undefined ? parentOf(origin?.traceBytes) : undefined;
+  const inherited = trace.getSpan(active) === undefined ? parentOf(origin) : undefined;
   const parent = inherited === undefined ? active : trace.setSpanContext(active, inherited);
   const span = tracer().startSpan(`rpc.client.${action.name}`, { kind: SpanKind.CLIENT }, parent);
   if (!span.isRecording()) return call(request);
@@ -32,7 +33,7 @@ export function withClientSpan(
 /** Runs a handler inside `rpc.server.<Name>`, continuing the caller's trace. */
 export function withServerSpan(call: OpenCall, handle: () => unknown): unknown {
   const { action } = call;
-  const remote = parentOf(call.traceBytes);
+  const remote = parentOf(call);
   const parent = remote === undefined ? context.active() : trace.setSpanContext(context.active(), remote);
   const span = tracer().startSpan(`rpc.server.${action.name}`, { kind: SpanKind.SERVER }, parent);
   if (!span.isRecording()) return handle();
@@ -50,8 +51,8 @@ export function withServerSpan(call: OpenCall, handle: () => unknown): unknown {
   });
 }
 
-function parentOf(bytes: Uint8Array | undefined) {
-  return bytes === undefined ? undefined : toSpanContext(bytes);
+function parentOf(origin: Pick<CallOrigin, "traceBytes" | "tracestate"> | undefined) {
+  return origin?.traceBytes === undefined ? undefined : toSpanContext(origin.traceBytes, origin.tracestate);
 }
 
 function endSpan(span: Span, error: Error | undefined): void {

@@ -1,4 +1,11 @@
-import { context, isSpanContextValid, type Span, type SpanContext, trace } from "@opentelemetry/api";
+import {
+  context,
+  createTraceState,
+  isSpanContextValid,
+  type Span,
+  type SpanContext,
+  trace,
+} from "@opentelemetry/api";
 import { fromHex, toHex } from "@trellis/protocol";
 
 /** W3C trace context as frames carry it. */
@@ -28,13 +35,14 @@ function toWire(spanContext: SpanContext): WireTrace | undefined {
   return state === undefined || state === "" ? { trace: bytes } : { trace: bytes, tracestate: state };
 }
 
-/** The span context that 25 trace bytes stand for. */
-export function toSpanContext(bytes: Uint8Array): SpanContext | undefined {
+/** The span context that 25 trace bytes and a trace state stand for. */
+export function toSpanContext(bytes: Uint8Array, tracestate?: string): SpanContext | undefined {
   const spanContext: SpanContext = {
     traceId: toHex(bytes.subarray(0, 16)),
     spanId: toHex(bytes.subarray(16, 24)),
     traceFlags: bytes[24] ?? 0,
     isRemote: true,
+    ...(tracestate === undefined ? {} : { traceState: createTraceState(tracestate) }),
   };
   return isSpanContextValid(spanContext) ? spanContext : undefined;
 }
