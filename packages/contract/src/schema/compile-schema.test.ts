@@ -110,6 +110,32 @@ describe("TypeBox", () => {
     expect(compiled.json).toMatchObject({ properties: { price: { multipleOf: 0.01 } } });
   });
 
+  test("a property may be called like a keyword", () => {
+    const Price = Type.Number({ multipleOf: 0.01 });
+    const compiled = compileSchema(
+      Type.Object({ default: Price, const: Price, multipleOf: Price, pattern: Price }),
+    );
+    const prices = { default: 123456789.12, const: 143.48, multipleOf: 1, pattern: 2 };
+    expect(compiled.issues(prices)).toBeUndefined();
+    expect(compiled.issues({ ...prices, const: 0.001 })).toMatchObject([{ path: "/const" }]);
+  });
+
+  test("never searches a text that is too long, nor when it collects the errors", () => {
+    const slow = "^\\s*\\s*\\s*$";
+    inBothModes(
+      () => Type.Object({ a: Type.String({ maxLength: 16, pattern: slow }) }),
+      (accepts) => {
+        const start = performance.now();
+        expect(accepts({ a: `${" ".repeat(20_000)}x` })).toBe(false);
+        expect(performance.now() - start).toBeLessThan(200);
+        expect([accepts({ a: "  " }), accepts({ a: " x" })]).toEqual([true, false]);
+      },
+    );
+    const compiled = compileSchema(Type.Object({ a: Type.String({ maxLength: 16, pattern: "^a" }) }));
+    expect(compiled.issues({ a: "b" })).toEqual([{ path: "/a", message: "must match the pattern ^a" }]);
+    expect(compiled.json).toMatchObject({ properties: { a: { maxLength: 16, pattern: "^a" } } });
+  });
+
   test("takes whole numbers however they are written", () => {
     inBothModes(
       () => Type.Integer(),

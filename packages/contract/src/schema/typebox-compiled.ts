@@ -2,9 +2,9 @@ import type { JsonObject } from "@trellis/result";
 import { Compile } from "typebox/compile";
 import { Errors, HasCodec } from "typebox/value";
 import { DefinitionError } from "../errors/definition-error.ts";
+import { checkedSchema } from "./checked-schema.ts";
 import type { CompiledSchema, Decoded, SchemaIssue } from "./compiled-schema.ts";
 import { CodecFailure, decodeTypeBox } from "./decode-typebox.ts";
-import { withExactMultiples } from "./multiple-of.ts";
 import type { TypeBoxSchema } from "./schema-like.ts";
 
 type Check = (value: unknown) => boolean;
@@ -58,7 +58,7 @@ class TypeBoxCompiled implements CompiledSchema {
   }
 
   #prepare(): Check {
-    this.#checked = withExactMultiples(this.#schema);
+    this.#checked = checkedSchema(this.#schema);
     const validator = Compile(this.#checked);
     this.#check = (value) => validator.Check(value);
     return this.#check;

@@ -6,7 +6,8 @@ export interface ChildSchema {
   readonly schema: JsonValue;
 }
 
-const ONE: readonly string[] = [
+/** Keywords that hold one schema. */
+export const ONE_KEYWORDS: readonly string[] = [
   "additionalItems",
   "additionalProperties",
   "contains",
@@ -20,8 +21,12 @@ const ONE: readonly string[] = [
   "unevaluatedItems",
   "unevaluatedProperties",
 ];
-const LIST: readonly string[] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
-const RECORD: readonly string[] = [
+
+/** Keywords that hold a list of schemas. */
+export const LIST_KEYWORDS: readonly string[] = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+
+/** Keywords that hold schemas by a name of the author's choice. */
+export const RECORD_KEYWORDS: readonly string[] = [
   "$defs",
   "definitions",
   "dependencies",
@@ -33,18 +38,18 @@ const RECORD: readonly string[] = [
 /** The schemas directly inside a schema: what stands under a keyword, never what a constant or a name looks like. */
 export function childSchemas(schema: JsonObject): readonly ChildSchema[] {
   const children: ChildSchema[] = [];
-  for (const keyword of ONE) {
+  for (const keyword of ONE_KEYWORDS) {
     const value = schema[keyword];
     if (isSchema(value)) children.push({ path: `/${keyword}`, schema: value });
   }
-  for (const keyword of LIST) {
+  for (const keyword of LIST_KEYWORDS) {
     const value = schema[keyword];
     if (!Array.isArray(value)) continue;
     value.forEach((item: JsonValue, index) => {
       children.push({ path: `/${keyword}/${index}`, schema: item });
     });
   }
-  for (const keyword of RECORD) {
+  for (const keyword of RECORD_KEYWORDS) {
     const value = schema[keyword];
     if (!isRecord(value)) continue;
     for (const [name, member] of Object.entries(value)) {
@@ -58,15 +63,15 @@ export function childSchemas(schema: JsonObject): readonly ChildSchema[] {
 export function mapChildSchemas(schema: JsonObject, change: (child: JsonObject) => JsonObject): JsonObject {
   const changed = (value: JsonValue): JsonValue => (isRecord(value) ? change(value) : value);
   const result: Record<string, JsonValue | undefined> = { ...schema };
-  for (const keyword of ONE) {
+  for (const keyword of ONE_KEYWORDS) {
     const value = result[keyword];
     if (isRecord(value)) result[keyword] = change(value);
   }
-  for (const keyword of LIST) {
+  for (const keyword of LIST_KEYWORDS) {
     const value = result[keyword];
     if (Array.isArray(value)) result[keyword] = value.map(changed);
   }
-  for (const keyword of RECORD) {
+  for (const keyword of RECORD_KEYWORDS) {
     const value = result[keyword];
     if (isRecord(value)) result[keyword] = mapMembers(value, changed);
   }
