@@ -1,11 +1,15 @@
+import { jetstreamManager } from "@nats-io/jetstream";
 import type { NatsConnection } from "@nats-io/transport-node";
 import {
   AUTHORIZATION,
+  AUTHORIZATION_STREAM,
   type Authorization,
   authorizationDigest,
   deriveRpcKeys,
+  encodeReplyFrame,
   fromBase64Url,
   keyId,
+  RESULT_STATUS,
   type RpcKeys,
   type Signed,
   signStatement,
@@ -16,7 +20,7 @@ import { nodePort as port, systemClock } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { BrokerMonitor } from "../../packages/control-plane/src/connections/broker-monitor.ts";
-import { Attacker, bootstrap, dialRaw, type Shot } from "./attacker.ts";
+import { Attacker, bootstrap, dialRaw, type Shot, wiretap } from "./attacker.ts";
 import {
   type Stock,
   shop,
@@ -268,9 +272,20 @@ describe("an authorization that nobody of authority has signed", () => {
   });
 });
 
+/** The public exchange key of an authorization, as every provider can read it. */
+async function exchangeKeyOf(digest: Uint8Array): Promise<Uint8Array> {
+  const manager = await jetstreamManager(trellis.controlPlane.plane.links.ctl, { checkAPI: false });
+  const subject = storedAuthorizationSubject(toBase64Url(digest));
+  const stored = await manager.streams.getMessage(AUTHORIZATION_STREAM, { last_by_subj: subject });
+  const { payload } = JSON.parse(stored?.string() ?? "") as Signed;
+  const { exchangeKey } = JSON.parse(payload) as Authorization;
+  return fromBase64Url(exchangeKey) ?? new Uint8Array();
+}
+
 describe("the route key of an instance that was disabled", () => {
   it("is void at once: neither requests nor replies are forged with it, and its holder gets no new one", async () => {
-    const victim = await trellis.client(warehouse);
+    const tap = wiretap();
+    const victim = await trellis.client(warehouse, { platform: tap.platform });
     await using sibling = await Attacker.join(trellis, stockService);
     await using caller = await Attacker.join(trellis, warehouse);
     const [epoch, routeKey] = [...sibling.routeKeys()].at(-1) ?? [];
@@ -305,6 +320,23 @@ describe("the route key of an instance that was disabled", () => {
     expect((await victim.rpc.stock.count("four", { timeout: 2_000 })).orThrow()).toBe(4);
     expect(provider.handled).toEqual(["count four"]);
     expect(performance.now() - started).toBeLessThan(3_000);
+
+    // An answer under the old key is none.
+    const pending = victim.rpc.stock.slow("answered");
+    await expect.poll(() => provider.slow.size).toBe(1);
+    const { reply, data } = tap.last("rpc.v1.acme_stock@v1.");
+    const digest = data.slice(6, 38);
+    const results = [{ requestId: data.slice(55, 71), status: RESULT_STATUS.ok, payload: '"forged"' }];
+    const theirs = await exchangeKeyOf(digest);
+    for (const at of [epoch, epoch + 1]) {
+      const shared = routeKey.shared(theirs);
+      const { reply: key } = deriveRpcKeys(port, { shared, digest, epoch: at });
+      lax.publish(reply, encodeReplyFrame(port, { epoch: at, results, reply, key }));
+    }
+    await lax.flush();
+    expect((await victim.rpc.stock.count("four")).orThrow()).toBe(4);
+    provider.slow.get("answered")?.();
+    expect((await pending).orThrow()).toBe("answered");
 
     const again = await bootstrap(trellis, { keys: sibling.keys, participant: stockService });
     expect([again.status, again.code]).toEqual([403, "trellis.bootstrap.instance_disabled"]);
