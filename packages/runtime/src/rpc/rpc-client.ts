@@ -16,6 +16,7 @@ import {
 import { AsyncResult, err, ok, type Result } from "@trellis/result";
 import { connectionDown } from "../connect/inbox.ts";
 import type { Link } from "../connect/link.ts";
+import { inTurn } from "../lifecycle/tick.ts";
 import { activeTrace, type WireTrace } from "../telemetry/trace-context.ts";
 import { CallLane, type LaneSender } from "./call-lane.ts";
 import { CallLiveness } from "./call-liveness.ts";
@@ -190,6 +191,10 @@ export class RpcClient {
   }
 
   onReply(frame: SentFrame, message: Msg): void {
+    inTurn(message.data.length, () => this.#read(frame, message));
+  }
+
+  #read(frame: SentFrame, message: Msg): void {
     const { port } = this.#link.platform;
     const opened = openReply(port, frame, message);
     switch (opened.kind) {

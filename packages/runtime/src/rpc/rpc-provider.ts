@@ -15,6 +15,7 @@ import {
 import type { CallerEpoch, CallerSession } from "../connect/caller-session.ts";
 import type { Link } from "../connect/link.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
+import { inTurn, turnsIdle } from "../lifecycle/tick.ts";
 import { within } from "../lifecycle/within.ts";
 import { recordAdmissionRefusal, recordServed } from "../telemetry/rpc-metrics.ts";
 import { Admission, type AdmissionLimits } from "./admission.ts";
@@ -119,7 +120,7 @@ export class RpcProvider implements OpenCallOwner {
     this.#subscriptions.push(...this.#control.start(onDenied));
     for (const served of this.#served.values()) {
       const { subject } = served;
-      const onMessage = (message: Msg) => this.#onMessage(served, message);
+      const onMessage = (message: Msg) => inTurn(message.data.length, () => this.#onMessage(served, message));
       this.#subscriptions.push(this.#link.broker.subscribe(subject, { queue: subject, onMessage, onDenied }));
     }
     await this.#link.broker.flush();
@@ -134,6 +135,7 @@ export class RpcProvider implements OpenCallOwner {
   async stop(graceMs: number): Promise<number> {
     const grace = Deadline.after(graceMs);
     await this.#unsubscribe(grace);
+    await within(turnsIdle(), grace.remaining());
     this.#refusing = true;
     await within(Promise.all(this.#lookUps), grace.remaining());
     await within(this.#calls.drained(), grace.remaining());
