@@ -1,3 +1,4 @@
+import { NotKnown, PlatformOwned } from "@trellis/control-plane/core";
 import { BaseError } from "@trellis/result";
 import type { TrellisError } from "@trellis/runtime";
 import { EXIT, type ExitCode } from "./exit-code.ts";
@@ -25,7 +26,7 @@ export class CliFailure extends Error {
 
 /** The exit code of an error of Trellis. */
 export function exitCodeOf(error: TrellisError): ExitCode {
-  if (error.kind === "declared") return error.type === "NotKnown" ? EXIT.notFound : EXIT.declared;
+  if (error.kind === "declared") return declaredExitCode(error);
   switch (error.type) {
     case "TransportError":
       return transportExitCode(error.code);
@@ -42,6 +43,12 @@ export function exitCodeOf(error: TrellisError): ExitCode {
     default:
       return EXIT.failed;
   }
+}
+
+/** By class: another API may have errors of the same name. */
+function declaredExitCode(error: Error): ExitCode {
+  if (error instanceof NotKnown) return EXIT.notFound;
+  return error instanceof PlatformOwned ? EXIT.refused : EXIT.declared;
 }
 
 const unreachable = new Set([

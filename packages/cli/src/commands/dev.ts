@@ -1,7 +1,8 @@
 import { existsSync } from "node:fs";
 import { relative, resolve } from "node:path";
 import type { ControlPlane } from "@trellis/control-plane";
-import { Scope } from "@trellis/runtime/node";
+import type { Logger } from "@trellis/runtime";
+import { createLogger, nodePlatform, Scope } from "@trellis/runtime/node";
 import { Command, InvalidArgumentError } from "commander";
 import type { CommandContext } from "../context.ts";
 import { DevFolder } from "../dev/dev-folder.ts";
@@ -89,6 +90,7 @@ async function startDevPlane(
   };
   const plane = await startPlane(context, {
     dataDir: folder.data,
+    log: quiet(createLogger(nodePlatform.logSink, "trellis")),
     mode: "dev",
     devToken,
     http: { port: wanted ?? last?.http ?? 0 },
@@ -118,6 +120,11 @@ function announce({ terminal, folder: here }: CommandContext, plane: ControlPlan
     dim("  Ctrl-C stops it. From another terminal: trellis services, trellis call, trellis doctor"),
   );
   terminal.line();
+}
+
+/** A developer is told of steps and of what goes wrong, not of every connection. */
+function quiet(log: Logger): Logger {
+  return { ...log, info: () => undefined };
 }
 
 /** Aborts when the platform ends by itself, which is a failure. */

@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import { type CommandContext, onPlatform, type PlatformOptions, withCore } from "../context.ts";
+import { isOfCommand } from "../contract/call-participant.ts";
 import { type Column, formatAge } from "../output/table.ts";
 import { type ConnectionRow, listConnections, listDeployments } from "../platform/lists.ts";
 
@@ -12,13 +13,15 @@ type Row = ConnectionRow & { readonly name: string };
 export function servicesCommand(context: CommandContext): Command {
   const command = new Command("services")
     .description("what is connected now")
-    .option("--all", "also connections that are gone and may come back")
+    .option("--all", "also this command itself, and connections that are gone and may come back")
     .addHelpText("after", "\nExamples:\n  trellis services\n  trellis services --json | jq '.[].name'");
   return onPlatform(command).action((options: Options) =>
     withCore(context, options, async (core) => {
       const names = new Map((await listDeployments(core)).map(({ id, name }) => [id, name]));
       const rows = (await listConnections(core))
-        .filter(({ state }) => options.all === true || state === "connected")
+        .filter(({ state, participant }) => {
+          return options.all === true || (state === "connected" && !isOfCommand(participant.id));
+        })
         .map((row): Row => ({ ...row, name: names.get(row.deployment) ?? row.deployment }))
         .sort((left, right) => (left.name < right.name ? -1 : left.name > right.name ? 1 : 0));
       context.terminal.rows(columns(Date.now()), rows, "Nothing is connected.");

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { type CommandContext, onPlatform, type PlatformOptions, withCore } from "../../context.ts";
-import { callerPrefix } from "../../contract/call-participant.ts";
+import { isOfCommand } from "../../contract/call-participant.ts";
 import { type Column, formatAge } from "../../output/table.ts";
 import {
   type DeploymentRow,
@@ -22,7 +22,7 @@ export function svcLs(context: CommandContext): Command {
     .alias("list")
     .description("list deployments, or the instances of one")
     .argument("[deployment]", "name or id of a deployment, to list its instances")
-    .option("--all", "also those that `trellis call` made for itself");
+    .option("--all", "also those of this command itself");
   return onPlatform(command).action((deployment: string | undefined, options: Options) =>
     withCore(context, options, async (core) => {
       const { terminal } = context;
@@ -38,7 +38,7 @@ export function svcLs(context: CommandContext): Command {
       }
       const instances = await listInstances(core);
       const rows = (await listDeployments(core))
-        .filter(({ name }) => options.all === true || !name.startsWith(callerPrefix))
+        .filter(({ participant }) => options.all === true || !isOfCommand(participant.id))
         .map((row) => ({
           ...row,
           instances: instances.filter(({ deployment: of }) => of === row.id).length,
