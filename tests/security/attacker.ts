@@ -111,12 +111,12 @@ function codeOf(text: string): string | undefined {
   }
 }
 
-/** Sends a bootstrap request that is honest but for the changes. */
-export function bootstrap(
+/** A bootstrap request that is honest but for the changes: what somebody on its way would hold. */
+export function prepared(
   trellis: { readonly url: string; readonly devToken: string },
   who: { readonly keys: Keys; readonly participant: AnyParticipant },
   changes: BootstrapChanges = {},
-): Promise<HttpAnswer> {
+): { path: string; headers: OutgoingHttpHeaders; body: string | Uint8Array } {
   const { keys, participant } = who;
   const kind = participant.kind === "service" ? "service" : "client";
   const path = changes.path ?? BOOTSTRAP_PATHS[kind];
@@ -145,7 +145,8 @@ export function bootstrap(
     sessionKey: String(claimed["sessionKey"]),
   };
   const token = changes.token === undefined ? trellis.devToken : changes.token;
-  return send(`${trellis.url}${path}`, {
+  return {
+    path,
     headers: {
       "content-type": "application/json",
       [IDENTITY_PROOF_HEADER]: httpProof(port, { ...claims, key: changes.identityProofKey ?? keys.identity }),
@@ -154,7 +155,17 @@ export function bootstrap(
       ...changes.headers,
     },
     body: changes.tamper?.(text) ?? text,
-  });
+  };
+}
+
+/** Sends a bootstrap request that is honest but for the changes. */
+export function bootstrap(
+  trellis: { readonly url: string; readonly devToken: string },
+  who: { readonly keys: Keys; readonly participant: AnyParticipant },
+  changes: BootstrapChanges = {},
+): Promise<HttpAnswer> {
+  const { path, headers, body } = prepared(trellis, who, changes);
+  return send(`${trellis.url}${path}`, { headers, body });
 }
 
 /**

@@ -153,9 +153,10 @@ describe("bootstrap", () => {
         code: "trellis.bootstrap.origin_refused",
       });
     }
-    const large = await caller.send("/bootstrap/service", {}, new Uint8Array(1024 * 1024 + 1));
+    const json = { "content-type": "application/json" };
+    const large = await caller.send("/bootstrap/service", json, new Uint8Array(1024 * 1024 + 1));
     expect(large.status).toBe(413);
-    const garbled = await caller.send("/bootstrap/service", {}, Buffer.from('{"version":1,"version":1}'));
+    const garbled = await caller.send("/bootstrap/service", json, Buffer.from('{"version":1,"version":1}'));
     expect(garbled).toMatchObject({ status: 400, body: { code: "trellis.bootstrap.invalid_request" } });
   });
 

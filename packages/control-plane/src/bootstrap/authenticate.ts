@@ -15,6 +15,7 @@ import { foreignSurroundings, holdsDevToken } from "./dev-gate.ts";
 import { candidateOrigins } from "./origins.ts";
 import { type Refusal, refusal } from "./refusal.ts";
 import type { RequestIds } from "./request-ids.ts";
+import { isExchangeKey, isSigningKey } from "./weak-keys.ts";
 
 const windowMs = 30_000;
 const compiled = Compile(BootstrapRequestSchema);
@@ -57,13 +58,13 @@ export function authenticate(
   const dev = checkSurroundings(deps, call);
   if (dev.isErr()) return err(dev.error);
   const request = readRequest(call.body);
-  if (request === undefined || !isFor(call.purpose, request))
+  if (request === undefined || !isFor(call.purpose, request) || !hasKeys(request))
     return err(refusal("trellis.bootstrap.invalid_request"));
   if (Math.abs(now - request.issuedAt) > windowMs || request.issuedAt < deps.startedAt) {
     return err(refusal("trellis.bootstrap.clock_skew"));
   }
   if (!provesBoth(deps, call, request)) return err(refusal("trellis.bootstrap.proof_invalid"));
-  if (!isExchangeable(deps.port, request.exchangeKey))
+  if (!isExchangeKey(deps.port, request.exchangeKey))
     return err(refusal("trellis.bootstrap.invalid_request"));
   const verdict = deps.requestIds.use(request.requestId, now);
   if (verdict === "replayed") return err(refusal("trellis.bootstrap.request_replayed"));
@@ -100,14 +101,9 @@ function readRequest(body: Uint8Array): BootstrapRequest | undefined {
   }
 }
 
-/** A point of small order would make every shared secret with it the same: nobody could be told apart. */
-function isExchangeable(port: Port, exchangeKey: string): boolean {
-  const bytes = fromBase64Url(exchangeKey);
-  try {
-    return bytes !== undefined && port.x25519.keyPair().shared(bytes).length === 32;
-  } catch {
-    return false;
-  }
+/** A proof by a key under which anything is signed would be none. */
+function hasKeys({ identityKey, sessionKey }: BootstrapRequest): boolean {
+  return isSigningKey(identityKey) && isSigningKey(sessionKey);
 }
 
 /** Each path takes its kind of request; a refresh names the connection that it is for. */

@@ -36,9 +36,12 @@ describe("dev gate", () => {
     }
   });
 
-  it.each(["forwarded", "x-forwarded-for", "x-forwarded-host"])("refuses a proxy's %s", (name) => {
-    expect(foreign({ names: ["host", name] })).toMatch(/proxy/);
-  });
+  it.each(["forwarded", "via", "x-real-ip", "x-forwarded-for", "x-forwarded-host"])(
+    "refuses a proxy's %s",
+    (name) => {
+      expect(foreign({ names: ["host", name] })).toMatch(/proxy/);
+    },
+  );
 
   it("compares tokens exactly", () => {
     expect(holdsDevToken("Bearer secret", "secret")).toBe(true);

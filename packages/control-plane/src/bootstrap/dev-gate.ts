@@ -8,6 +8,8 @@ export interface Surroundings {
   names: readonly string[];
 }
 
+/** What proxies leave behind, beside the many `x-forwarded-` headers. */
+const proxyHeaders = new Set(["forwarded", "via", "x-real-ip"]);
 const loopbackHosts = new Set(["localhost", "127.0.0.1", "[::1]"]);
 
 /**
@@ -23,7 +25,7 @@ export function foreignSurroundings(
     return "The Host header is not a loopback name.";
   if (origin !== undefined && !ownOrigins.includes(origin))
     return "The request comes from a page of another origin.";
-  const proxied = names.find((name) => name === "forwarded" || name.startsWith("x-forwarded-"));
+  const proxied = names.find((name) => proxyHeaders.has(name) || name.startsWith("x-forwarded-"));
   return proxied === undefined ? undefined : `The request went through a proxy (${proxied}).`;
 }
 

@@ -2,7 +2,7 @@ import type { Denial, DenialCode } from "@trellis/protocol";
 
 /** A refused request: the status and what the body says. No refusal tells more than its code. */
 export interface Refusal {
-  status: 400 | 401 | 403 | 404 | 409 | 413 | 429 | 503;
+  status: 400 | 401 | 403 | 404 | 409 | 413 | 415 | 429 | 503;
   denial: Omit<Denial, "serverTime">;
 }
 

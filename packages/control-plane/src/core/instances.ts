@@ -1,6 +1,7 @@
-import { fromBase64Url, toBase64Url } from "@trellis/protocol";
+import { toBase64Url } from "@trellis/protocol";
 import { err, ok } from "@trellis/result";
 import { platformParticipant } from "../admin/participants.ts";
+import { isSigningKey } from "../bootstrap/weak-keys.ts";
 import { deploymentIdOf, findDeployment, findDeploymentNamed } from "../storage/deployments.ts";
 import { findInstance, listInstances, setInstanceDisabled } from "../storage/instances.ts";
 import type { CoreHandlersOf } from "./api.ts";
@@ -37,7 +38,7 @@ export function instanceHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"In
       if (deployment.participantId === platformParticipant.id) return platformOwned(platformParticipant.id);
       const made = input.identityKey === undefined ? port.ed25519.keyPair() : undefined;
       const identityKey = input.identityKey ?? toBase64Url(made?.publicKey ?? new Uint8Array());
-      if (fromBase64Url(identityKey)?.length !== 32) {
+      if (!isSigningKey(identityKey)) {
         return err(new IdentityRefused({ data: { problem: "identity_malformed" } }));
       }
       const name = input.name ?? deployment.name;

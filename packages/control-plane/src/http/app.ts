@@ -89,6 +89,9 @@ async function serveBootstrap(
   const retryAfterMs = limit.waitFor(address, deps.clock.now());
   if (retryAfterMs !== undefined)
     return deny(deps, context, refusal("trellis.bootstrap.rate_limited", { retryAfterMs }));
+  if (!isJson(context.req.header("content-type"))) {
+    return deny(deps, context, { ...refusal("trellis.bootstrap.invalid_request"), status: 415 });
+  }
   const body = await readBody(context.req.raw);
   if (body === undefined) {
     return deny(deps, context, { ...refusal("trellis.bootstrap.invalid_request"), status: 413 });
@@ -125,6 +128,11 @@ function deny(
   if (body.retryAfterMs !== undefined)
     context.header("retry-after", String(Math.ceil(body.retryAfterMs / 1000)));
   return context.json(body, refused.status);
+}
+
+/** Nothing else: other types are what a page of any origin may send without asking first. */
+function isJson(contentType: string | undefined): boolean {
+  return /^application\/json\s*(;|$)/i.test(contentType ?? "");
 }
 
 function secure(context: Context): void {
