@@ -338,17 +338,23 @@ export class Attacker implements AsyncDisposable {
     return replySubject(this.answer.connection, `n${this.#next}`);
   }
 
+  /** Number of the next frame of this authorization. */
+  nextCounter(): number {
+    this.#counter += 1;
+    return this.#counter;
+  }
+
   /** A request frame for an action of a used API, honest but for the changes. */
   shot(api: string, action: string, input: unknown, changes: ShotChanges = {}): Shot {
     const binding = this.binding(api);
-    this.#counter += 1;
+    const counter = this.nextCounter();
     const subject = changes.subject ?? rpcSubject({ api, deployment: binding.deployment, action });
     const reply = changes.reply ?? this.reply();
     const bytes = encodeRequestFrame(port, {
       header: {
         epoch: binding.epoch,
         digest: this.digest,
-        counter: this.#counter,
+        counter,
         issuedAt: Date.now(),
         ...changes.header,
       },
