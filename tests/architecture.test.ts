@@ -101,6 +101,6 @@ function sources(folder: string): string[] {
   return readdirSync(folder).flatMap((entry) => {
     const path = join(folder, entry);
     if (statSync(path).isDirectory()) return sources(path);
-    return /\.ts$/.test(entry) && !/\.(test|test-d|test-kit)\.ts$/.test(entry) ? [path] : [];
+    return entry.endsWith(".ts") && !/\.(test|test-d|test-kit)\.ts$/.test(entry) ? [path] : [];
   });
 }
