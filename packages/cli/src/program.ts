@@ -38,6 +38,8 @@ function settle(command: Command, context: CommandContext): void {
   const { terminal } = context;
   command
     .option("--json", "JSON on standard output, and nothing else there")
+    // Else a noun would take the options of its verbs.
+    .enablePositionalOptions()
     .exitOverride()
     .showSuggestionAfterError(true)
     .configureOutput({

@@ -2,14 +2,25 @@ import type { AnyParticipant } from "@trellis/contract";
 import { cliParticipant } from "@trellis/control-plane/core";
 import type { ConnectedClient } from "@trellis/runtime";
 import { connectClientWith, nodePlatform } from "@trellis/runtime/node";
+import { EXIT } from "../exit-code.ts";
+import { CliFailure } from "../failure.ts";
 import type { FoundPlatform } from "./find-platform.ts";
+import { askWellKnown } from "./well-known.ts";
 
 export type CoreClient = ConnectedClient<typeof cliParticipant>;
 
 const connectTimeoutMs = 10_000;
 
 /** Connects as the command line itself, to the platform's own API. */
-export function connectCore(found: FoundPlatform): Promise<CoreClient> {
+export async function connectCore(found: FoundPlatform): Promise<CoreClient> {
+  // A service waits for its platform; a person wants to know at once that it is not there.
+  const answer = await askWellKnown(found.url);
+  if ("problem" in answer) {
+    throw new CliFailure(`The platform of ${found.source} is not reachable: ${answer.problem}.`, {
+      exitCode: EXIT.noPlatform,
+      hint: "Start it (`trellis dev`, `trellis server`); `trellis doctor` looks closer.",
+    });
+  }
   return connectAs(found, cliParticipant);
 }
 
