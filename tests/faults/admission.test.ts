@@ -2,7 +2,7 @@ import { eventually } from "@trellis/testing";
 import { describe, expect, it } from "vitest";
 import { nothingDone, pause, plainHandlers, recordingLog, startWork, timed } from "./kit.ts";
 
-describe("bounded admission", () => {
+describe.concurrent("bounded admission", () => {
   it("runs ten, turns the rest away at once, and still hears a cancel", async () => {
     await using working = await startWork({ service: { runtime: { admission: { maxCalls: 10 } } } });
     const { client, done } = working;

@@ -102,7 +102,9 @@ describe("the control plane is down", () => {
     expect((await client.rpc.work.echo({ text: "x" })).isOk()).toBe(true);
     expect(unhandled.seen).toEqual([]);
   });
+});
 
+describe.concurrent("an authorization that ends", () => {
   it("routine refreshes interrupt nothing: slow and quick calls across several lives of an authorization", async () => {
     await using working = await startBehindProxy(3_000);
     const { client } = working;
@@ -138,7 +140,7 @@ describe("the control plane is down", () => {
     await eventually(async () => {
       const { ms, value } = await timed(() => client.rpc.work.count({ n: 1 }, { timeout: 1_000 }));
       expect(value.isErr() && value.error).toMatchObject({ type: "UnavailableError", reason: "invalidated" });
-      expect(ms).toBeLessThan(50);
+      expect(ms).toBeLessThan(200);
     });
     // Kicked by then; the broker takes neither of them back.
     await pause(2_500);

@@ -167,13 +167,13 @@ describe("work that comes too late", () => {
     });
     const client = await trellis.client(workApp);
     expect((await client.rpc.work.count({ n: 1 })).isOk()).toBe(true);
-    proxy.delay(3_000);
+    proxy.delay(2_500);
     const calls = Array.from({ length: 20 }, (_, n) => client.rpc.work.count({ n: 2 + n }, { timeout: 300 }));
     for (const call of calls) {
       const result = await call;
       expect(result.isErr() && result.error.type).toBe("TimeoutError");
     }
-    await pause(3_300);
+    await pause(2_800);
     proxy.delay(0);
     await eventually(async () => expect((await client.rpc.work.count({ n: 100 })).isOk()).toBe(true));
     expect(done.begun).toEqual([1, 100]);

@@ -105,8 +105,11 @@ describe("a provider that is gone", () => {
     expect(value.isErr() && value.error.type).toBe("UnavailableError");
     expect(ms).toBeLessThan(3_000);
   });
+});
 
+describe.concurrent("a provider that is silent", () => {
   it("is not taken for lost while its event loop is blocked for some seconds", async () => {
+    await using trellis = await startTrellis();
     await using blocked = startChild(trellis, "provider");
     await blocked.line("ready");
     const client = await trellis.client(workApp);
@@ -121,6 +124,7 @@ describe("a provider that is gone", () => {
   });
 
   it("is given up when it stands still although the broker still has it", async () => {
+    await using trellis = await startTrellis();
     await using frozen = startChild(trellis, "provider");
     await frozen.line("ready");
     const client = await trellis.client(workApp);

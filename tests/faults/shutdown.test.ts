@@ -83,7 +83,8 @@ describe("shutdown", () => {
     expect(waiting.connection.status).toMatchObject({ phase: "closed", reason: "stopped" });
     const call = await waiting.client.request("none");
     expect(call.isErr()).toBe(true);
-    await watch.expectNoLeaks();
+    // The control plane is in this process too: its side of a kept HTTP connection goes after some seconds.
+    await watch.expectNoLeaks({ within: 8_000 });
   });
 
   it("drains: a call that is under way is answered, a new one is not taken", async () => {

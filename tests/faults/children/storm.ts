@@ -1,5 +1,5 @@
 import { createInterface } from "node:readline";
-import { TrellisClient } from "@trellis/runtime";
+import { type Connection, TrellisClient } from "@trellis/runtime";
 import { TrellisService } from "@trellis/runtime/service";
 import { workApp, workService } from "../contract.ts";
 import { plainHandlers } from "../kit.ts";
@@ -18,6 +18,17 @@ for (const { name, connection } of [
   { name: "client", connection: client.connection },
 ])
   connection.subscribe(({ phase }) => console.log(`now ${Math.round(performance.now())} ${name} ${phase}`));
+
+/** The broker may leave a dial without an answer for some seconds when it went down in the middle of it. */
+function connected(connection: Connection): Promise<void> {
+  return new Promise((resolve) => {
+    const unsubscribe = connection.subscribe(({ phase }) => {
+      if (phase !== "connected") return;
+      queueMicrotask(() => unsubscribe());
+      resolve();
+    });
+  });
+}
 
 const outcomes: Record<string, number> = {};
 let going = true;
@@ -45,9 +56,12 @@ for await (const line of createInterface({ input: process.stdin })) {
 }
 going = false;
 await Promise.all(workers);
+await Promise.all([client, service].map(({ connection }) => connected(connection)));
 console.log(`phase ${client.connection.status.phase} ${service.connection.status.phase}`);
 const last = await client.rpc.work.echo({ text: "x" });
-console.log(`last ${last.isOk()}`);
+console.log(
+  `last ${last.isOk() ? "true" : `${last.error.type} ${last.error.message} ${JSON.stringify(last.error)}`}`,
+);
 await client.close();
 await service.stop();
 process.stdin.destroy();
