@@ -115,6 +115,14 @@ describe("an answer of the control plane", () => {
       const { issuers } = JSON.parse(answer.issuers.payload) as { issuers: object[] };
       return { ...answer, issuers: edited(answer.issuers, { issuers: [...issuers, ...issuers] }) };
     },
+    "grants for more than was signed": (answer) => ({
+      ...answer,
+      grants: {
+        ...answer.grants,
+        calls: answer.grants.calls.map((each) => ({ ...each, rpc: [...each.rpc, "Stock.Destroy"] })),
+      },
+    }),
+    "another's grants": (answer) => ({ ...answer, grants: other.answer.grants }),
     "an authorization that is over": (answer) => ({
       ...answer,
       authorization: edited(answer.authorization, { notBefore: longAgo, expiresAt: longAgo + 1 }),

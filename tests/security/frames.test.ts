@@ -10,8 +10,17 @@ import { nodePort as port } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
 import { Type } from "typebox";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Attacker, type Shot } from "./attacker.ts";
-import { type Stock, shop, startScene, startStock, startVault, stock, warehouse } from "./scene.ts";
+import { Attacker, mayPublish, maySubscribe, type Shot } from "./attacker.ts";
+import {
+  type Stock,
+  shop,
+  startScene,
+  startStock,
+  startVault,
+  stock,
+  stockService,
+  warehouse,
+} from "./scene.ts";
 
 let trellis: TestTrellis;
 let provider: Stock;
@@ -151,6 +160,24 @@ describe("an old frame", () => {
     await expectIgnored([shot, shot, { ...shot, reply: caller.reply() }]);
     // By somebody else, who may call the same action.
     await expectIgnored([shot, { ...shot, reply: other.reply() }], other);
+  });
+
+  it("is handled by each replica once at the most, and nobody but its sender has it to send again", async () => {
+    // Replicas share no memory of frames: that a call never runs twice is what an idempotency key is for. Who could
+    // send a frame again are its sender, the broker, and the replica that got it, whom the broker lets send none.
+    const replica = await startStock(trellis);
+    const shot = count("twice");
+    for (let times = 0; times < 40; times++) caller.fire(shot);
+    await expect.poll(() => replica.handled.length + provider.handled.length).toBeGreaterThan(0);
+    for (let times = 0; times < 40; times++) await caller.ask(count("twin"));
+    for (const { handled } of [provider, replica]) {
+      expect(handled).toContain("count twin");
+      expect(handled.filter((call) => call === "count twice").length).toBeLessThanOrEqual(1);
+    }
+    await using sibling = await Attacker.join(trellis, stockService);
+    expect(await mayPublish(sibling.nats, shot.subject)).toBe(false);
+    expect(await maySubscribe(other.nats, shot.subject)).toBe(false);
+    await replica.service.stop();
   });
 
   it("is refused by its counter also when newer ones came before", async () => {

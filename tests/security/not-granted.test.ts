@@ -1,10 +1,12 @@
-import { defineApp, use } from "@trellis/contract";
-import { AuthError, type BootstrapAnswer } from "@trellis/protocol";
-import { connectClientWith, nodePlatform } from "@trellis/runtime/node";
+import { defineApi, defineApp, defineService, rpc, use } from "@trellis/contract";
+import { AuthError } from "@trellis/protocol";
+import { connectClientWith, connectServiceWith, nodePlatform } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
+import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Link } from "../../packages/runtime/src/connect/link.ts";
 import { Attacker, tamperedSource } from "./attacker.ts";
-import { type Stock, shop, startScene, startStock, startVault, stock, vault } from "./scene.ts";
+import { type Stock, shop, startScene, startStock, startVault, stock, stockService, vault } from "./scene.ts";
 
 let trellis: TestTrellis;
 let provider: Stock;
@@ -24,22 +26,54 @@ const greedyShop = defineApp("acme.shop", {
   ],
 });
 
-/** What it makes itself believe. */
-function greedy(answer: BootstrapAnswer): BootstrapAnswer {
-  const calls = answer.grants.calls.map((granted) => {
-    const api = greedyShop.uses.find((used) => used.api.id === granted.api)?.api;
-    return api === undefined ? granted : { ...granted, rpc: Object.keys(api.rpc) };
-  });
-  return { ...answer, grants: { ...answer.grants, calls } };
-}
-
 async function connectGreedyShop() {
-  const source = tamperedSource(trellis, { participant: shop, change: greedy });
-  return connectClientWith(
+  const source = tamperedSource(trellis, { participant: shop, change: (answer) => answer });
+  const client = await connectClientWith(
     { participant: greedyShop, root: trellis.root, trellisUrl: trellis.url, runtime: { log: false } },
     { source, platform: nodePlatform },
   ).orThrow();
+  // It was told the truth, and makes itself believe something else.
+  const link = client.connection;
+  if (!(link instanceof Link)) throw new Error("A connection is something else than a link now.");
+  for (const granted of link.session.grants.calls) {
+    const api = greedyShop.uses.find((used) => used.api.id === granted.api)?.api;
+    Object.assign(granted, { rpc: Object.keys(api?.rpc ?? {}) });
+  }
+  return client;
 }
+
+/** A stock service that was rebuilt to provide what it was never installed with. */
+const grownStock = defineApi("acme.stock@v1", {
+  rpc: { ...stock.rpc, "Stock.Extra": rpc({ output: Type.String() }) },
+});
+const grownService = defineService("acme.stock", { implements: [grownStock] });
+
+describe("an action that was not installed", () => {
+  it("cannot be provided: the start fails at once and names it, and the other replica goes on", async () => {
+    const source = tamperedSource(trellis, { participant: stockService, change: (answer) => answer });
+    const service = await connectServiceWith(
+      { participant: grownService, root: trellis.root, trellisUrl: trellis.url, runtime: { log: false } },
+      { source, platform: nodePlatform },
+    ).orThrow();
+    service.handle.rpc.stock.extra(() => "extra");
+    service.handle.rpc.stock.count(() => 0);
+    const started = performance.now();
+    const failed = await service.start().then(
+      () => undefined,
+      (error: unknown) => error,
+    );
+    expect(performance.now() - started).toBeLessThan(1_000);
+    expect(failed).toMatchObject({ type: "AuthError", reason: "denied_by_broker" });
+    expect(String(failed)).toContain("Stock.Extra");
+    // What did not start as a whole serves nothing.
+    const honest = await trellis.client(shop);
+    const counts = await Promise.all(
+      Array.from({ length: 20 }, () => honest.rpc.stock.count("four").orThrow()),
+    );
+    expect(new Set(counts)).toEqual(new Set([4]));
+    await service.stop();
+  });
+});
 
 describe("an action that was not granted", () => {
   it("is refused by the process itself, naming what to do", async () => {

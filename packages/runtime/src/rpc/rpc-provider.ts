@@ -112,20 +112,22 @@ export class RpcProvider implements OpenCallOwner {
     this.#served.set(keyOf(action), { action, subject, invoke });
   }
 
-  /** Subscribes every registered action; rejects when the broker refuses one. */
+  /** Subscribes every registered action; rejects when the broker refuses one, and then serves none. */
   async start(): Promise<void> {
     this.#started = true;
     const denied: TrellisError[] = [];
-    const onDenied = (error: TrellisError) => void denied.push(error);
-    this.#subscriptions.push(...this.#control.start(onDenied));
+    this.#subscriptions.push(...this.#control.start((error) => void denied.push(error)));
     for (const served of this.#served.values()) {
-      const { subject } = served;
+      const { subject, action } = served;
+      const onDenied = () => void denied.push(notProvided(action));
       const onMessage = (message: Msg) => inTurn(message.data.length, () => this.#onMessage(served, message));
       this.#subscriptions.push(this.#link.broker.subscribe(subject, { queue: subject, onMessage, onDenied }));
     }
     await this.#link.broker.flush();
     const [first] = denied;
-    if (first !== undefined) throw first;
+    if (first === undefined) return;
+    await Promise.allSettled(this.#subscriptions.map((subscription) => subscription.drain()));
+    throw first;
   }
 
   /**
@@ -313,6 +315,14 @@ export class RpcProvider implements OpenCallOwner {
   #abortAll(reason: string): void {
     for (const call of this.#calls.all()) call.abort(reason);
   }
+}
+
+function notProvided({ name, api }: RpcAction): AuthError {
+  return new AuthError({
+    reason: "denied_by_broker",
+    message: `The broker does not let this service provide ${name} of ${api}`,
+    hint: "The contract that is installed does not have it: install the one that this process was built with.",
+  });
 }
 
 function keyOf(action: RpcAction): string {
