@@ -283,7 +283,7 @@ export class Attacker implements AsyncDisposable {
 
   /** Bootstraps as a participant and connects. */
   static async join(
-    trellis: TestTrellis,
+    trellis: { readonly url: string; readonly devToken: string },
     participant: AnyParticipant,
     keys: Keys = makeKeys(),
     changes: BootstrapChanges = {},
