@@ -13,9 +13,11 @@ import {
   storedGrantsSubject,
   storedNoticeSubject,
 } from "@trellis/protocol";
+import { nodePort } from "@trellis/runtime/node";
 import { eventually, type TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { Attacker, mayPublish, wiretap } from "./attacker.ts";
+import { logTrap } from "./logs.ts";
 import {
   intruderService,
   type Stock,
@@ -289,6 +291,34 @@ describe("a notice", () => {
     }
     expect(requests).not.toHaveBeenCalled();
     requests.mockRestore();
+  });
+
+  it("that is old costs nobody a second look at its signature, nor a line of log each", async () => {
+    const log = logTrap();
+    let verified = 0;
+    const ed25519 = {
+      ...nodePort.ed25519,
+      verify: (...given: Parameters<typeof nodePort.ed25519.verify>) => {
+        verified += 1;
+        return nodePort.ed25519.verify(...given);
+      },
+    };
+    const client = await trellis.client(shop, {
+      platform: { port: { ...nodePort, ed25519 } },
+      runtime: { log },
+    });
+    await client.rpc.stock.count("four").orThrow();
+    const [before, lines] = [verified, log.lines.length];
+    const { deployment } = app.binding(stock.id);
+    // One question of an application's becomes all stored notices, at everybody who listens.
+    for (const kind of ["route", "revocation", "connection-end"] as const) {
+      await misdirect(noticeSubject(kind, deployment));
+    }
+    expect((await client.rpc.stock.count("four")).orThrow()).toBe(4);
+    // What the store holds beside notices is looked at, as it is no notice; it is told once in a while.
+    expect(verified - before).toBeLessThanOrEqual(3);
+    const told = log.lines.slice(lines).filter((line) => line.startsWith("warn") || line.startsWith("error"));
+    expect(told.length).toBeLessThanOrEqual(1);
   });
 });
 

@@ -10,6 +10,7 @@ import {
   type Revocation,
   ROUTE_NOTICE,
   type RouteNotice,
+  type Signed,
   type StatementKind,
   verifyStatement,
 } from "@trellis/protocol";
@@ -43,6 +44,7 @@ const storedFilter = "notice.>";
 const batchSize = 256;
 const probeIntervalMs = 15_000;
 const warnIntervalMs = 10_000;
+const maxHeard = 10_000;
 
 /**
  * Keeps a connection's picture of revocations, ended connections and rolled routes.
@@ -62,6 +64,8 @@ export class NoticeReader {
   #readGeneration = 0;
   #sightedAt: number;
   #reading: Promise<void> | undefined;
+  /** Notices that verified, payload by signature: one that comes again costs no second look at its signature. */
+  readonly #heard = new Map<string, string>();
   /** Notices that did not verify, so far. */
   #ignored = 0;
   #warnedAt = Number.NEGATIVE_INFINITY;
@@ -145,14 +149,17 @@ export class NoticeReader {
   }
 
   #take(subject: string, data: Uint8Array): boolean {
-    const { listener } = this.#options;
+    const { listener, port } = this.#options;
+    const signed = readSigned(port, data);
+    if (signed === undefined) return false;
+    if (this.#heard.get(signed.signature) === signed.payload) return true;
     switch (subject.split(".")[1]) {
       case "revocation":
-        return this.#tell(this.#verify(REVOCATION, data), (it) => listener.onRevocation(it));
+        return this.#tell(this.#verify(REVOCATION, signed), (it) => listener.onRevocation(it));
       case "connection-end":
-        return this.#tell(this.#verify(CONNECTION_END, data), (it) => listener.onConnectionEnd(it));
+        return this.#tell(this.#verify(CONNECTION_END, signed), (it) => listener.onConnectionEnd(it));
       case "route":
-        return this.#tell(this.#verify(ROUTE_NOTICE, data), (it) => listener.onRoute(it));
+        return this.#tell(this.#verify(ROUTE_NOTICE, signed), (it) => listener.onRoute(it));
       default:
         return false;
     }
@@ -163,18 +170,23 @@ export class NoticeReader {
     return notice !== undefined;
   }
 
-  #verify<S extends TObject>(kind: StatementKind<S>, data: Uint8Array): Static<S> | undefined {
+  #verify<S extends TObject>(kind: StatementKind<S>, signed: Signed): Static<S> | undefined {
     const { port, issuers, clock, log } = this.#options;
-    const signed = readSigned(port, data);
-    if (signed === undefined) return undefined;
     const verified = verifyStatement(port, { ...kind, signed, issuers: issuers(), now: clock.now() });
-    if (verified.isOk()) return verified.value;
+    if (verified.isOk()) {
+      if (this.#heard.size >= maxHeard) this.#heard.clear();
+      this.#heard.set(signed.signature, signed.payload);
+      return verified.value;
+    }
     this.#ignored += 1;
     // Whoever may read the store can have notices delivered under other subjects: that must not fill the log.
     if (clock.monotonic() - this.#warnedAt < warnIntervalMs) return undefined;
     this.#warnedAt = clock.monotonic();
     const { reason } = verified.error;
-    log.warn({ label: kind.label, reason, ignored: this.#ignored }, "Notices did not verify and were ignored");
+    log.warn(
+      { label: kind.label, reason, ignored: this.#ignored },
+      "Notices did not verify and were ignored",
+    );
     return undefined;
   }
 }
