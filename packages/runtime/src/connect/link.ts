@@ -74,6 +74,9 @@ export class Link implements Connection {
   readonly #closed: Promise<Error | undefined>;
   #resolveClosed: (error: Error | undefined) => void = () => {};
   #session: Session;
+  /** What the last dial presented, and what the present socket was opened by. */
+  #presented: Session;
+  #socketSession: Session;
   #wired: Wired | undefined;
   #shut: Promise<void> | undefined;
   readonly #ends = new ConnectionEnds();
@@ -91,6 +94,8 @@ export class Link implements Connection {
     this.keys = parts.keys;
     this.label = parts.label;
     this.#session = session;
+    this.#presented = session;
+    this.#socketSession = session;
     this.#closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -126,6 +131,16 @@ export class Link implements Connection {
 
   get session(): Session {
     return this.#session;
+  }
+
+  /** The session that the present socket was opened by: the broker reads permissions only then. */
+  get socketSession(): Session {
+    return this.#socketSession;
+  }
+
+  /** True while the socket has the permissions of an older policy: what is new waits for the next socket. */
+  get policyPending(): boolean {
+    return this.#session.authorization.policy !== this.#socketSession.authorization.policy;
   }
 
   get status(): ConnectionStatus {
@@ -169,6 +184,7 @@ export class Link implements Connection {
   /** Answers the server's challenge with the newest authorization; called on every dial. */
   authenticate(nonce: string | undefined): BrokerCredentials {
     const nkey = userNkey(this.keys.session.publicKey);
+    this.#presented = this.#session;
     // The session key signs nothing but what has the form of a nonce.
     if (nonce === undefined || !isNonce(nonce)) return { nkey, sig: "" };
     const sig = toBase64Url(this.keys.session.sign(new TextEncoder().encode(nonce)));
@@ -199,6 +215,7 @@ export class Link implements Connection {
   onUp(): void {
     if (this.#shut !== undefined) return;
     this.#refusals = 0;
+    this.#socketSession = this.#presented;
     const { broker, notices } = this.#need();
     this.#setPhase({ phase: "connected", since: this.clock.now(), server: broker.serverName });
     notices.readUp().catch((error: unknown) => {

@@ -158,6 +158,8 @@ export class RpcClient {
       void this.#recovery.onUnbound(lane);
       return false;
     }
+    // Granted since the socket was opened: it goes out with the next one, which is under way.
+    if (this.#link.policyPending && !lane.grantedBy(this.#link.socketSession)) return false;
     const subject = rpcSubject({ api, deployment: route.deployment, action: name });
     this.#watchDenials(lane, subject);
     const frame = new SentFrame(this, route, calls);
