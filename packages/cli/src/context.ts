@@ -1,8 +1,10 @@
 import type { Readable } from "node:stream";
 import type { Command } from "commander";
 import type { Terminal } from "./output/terminal.ts";
-import { type CoreClient, connectCore } from "./platform/connect-core.ts";
+import type { CoreClient } from "./platform/connect-core.ts";
 import { type FoundPlatform, findPlatform } from "./platform/find-platform.ts";
+
+// Whatever is large is loaded when a command needs it: help and mistakes are to be answered at once.
 
 /** What every command is given. */
 export interface CommandContext {
@@ -50,6 +52,7 @@ export async function withCore<T>(
   work: (core: CoreClient, platform: FoundPlatform) => Promise<T>,
 ): Promise<T> {
   const platform = platformOf(context, options);
+  const { connectCore } = await import("./platform/connect-core.ts");
   const core = await connectCore(platform);
   try {
     return await work(core, platform);

@@ -1,6 +1,6 @@
 import { CommanderError } from "commander";
 import { EXIT } from "./exit-code.ts";
-import { type FailureReport, reportOf } from "./failure.ts";
+import { CliFailure, type FailureReport } from "./failure.ts";
 import type { Terminal } from "./output/terminal.ts";
 import { visible } from "./output/visible.ts";
 import { buildProgram } from "./program.ts";
@@ -25,7 +25,8 @@ export async function runCli(
   } catch (thrown) {
     if (thrown instanceof CommanderError) return commanderCode(thrown);
     if (surroundings.interruptedBy() !== undefined) return EXIT.interrupted;
-    const report = reportOf(thrown);
+    const report =
+      thrown instanceof CliFailure ? thrown.report : (await import("./report.ts")).reportOf(thrown);
     showFailure(terminal, report, surroundings.env["TRELLIS_DEBUG"] === "1" ? thrown : undefined);
     return report.exitCode;
   }

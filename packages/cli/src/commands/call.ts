@@ -1,8 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { parseStrictJson } from "@trellis/contract";
 import { Command, InvalidArgumentError } from "commander";
-import { callOnce } from "../call/call-once.ts";
 import { type CommandContext, onPlatform, type PlatformOptions, withCore } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { CliFailure } from "../failure.ts";
@@ -35,6 +33,7 @@ Examples:
   return onPlatform(command).action(async (name: string, json: string | undefined, options: Options) => {
     const input = await readInput(context, json, options.file);
     await withCore(context, options, async (core, platform) => {
+      const { callOnce } = await import("../call/call-once.ts");
       const signal = context.holdSignals();
       const timeout = options.timeout === undefined ? {} : { timeout: options.timeout };
       const answer = await callOnce({ core, platform, name, input, options: { signal, ...timeout } });
@@ -61,7 +60,8 @@ async function readInput(
   return json === "-" ? parse(await readAll(context.stdin), "standard input") : parse(json, "the argument");
 }
 
-function parse(text: string, where: string): unknown {
+async function parse(text: string, where: string): Promise<unknown> {
+  const { parseStrictJson } = await import("@trellis/contract");
   if (text.trim() === "") return undefined;
   try {
     return parseStrictJson(text);

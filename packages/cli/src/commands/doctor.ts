@@ -1,12 +1,13 @@
 import { Command } from "commander";
 import { type CommandContext, onPlatform, type PlatformOptions } from "../context.ts";
-import { examine, type Finding } from "../doctor/checks.ts";
+import type { Finding } from "../doctor/checks.ts";
 import { EXIT } from "../exit-code.ts";
 
 export function doctorCommand(context: CommandContext): Command {
   const command = new Command("doctor").description("look for what is wrong, and say what to do about it");
   return onPlatform(command).action(async (options: PlatformOptions) => {
     const { terminal } = context;
+    const { examine } = await import("../doctor/checks.ts");
     const findings: Finding[] = [];
     for await (const finding of examine(context, options)) {
       findings.push(finding);

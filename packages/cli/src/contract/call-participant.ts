@@ -9,17 +9,9 @@ import {
   rpc,
   use,
 } from "@trellis/contract";
-import { cliParticipant } from "@trellis/control-plane/core";
 import { Type } from "typebox";
 import type { CallableApi, CallableRpc } from "./artifact.ts";
-
-/** Participants that `trellis call` installs to be allowed a call. */
-const callerPrefix = "cli-call.";
-
-/** True for what this command installs and connects as: lists leave it out, unless all is asked for. */
-export function isOfCommand(participant: string): boolean {
-  return participant.startsWith(callerPrefix) || participant === cliParticipant.id;
-}
+import { callerPrefix } from "./of-command.ts";
 
 const longestId = 128;
 

@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import process from "node:process";
+import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 
 /** How a process ended: its code, or the signal that ended it. */
@@ -15,6 +16,8 @@ export interface EntryOptions {
   readonly args: readonly string[];
   readonly folder: string;
   readonly env: NodeJS.ProcessEnv;
+  /** Hears each line that it writes. Default: its output goes where ours goes. */
+  readonly onLine?: (line: string) => void;
 }
 
 const graceMs = 12_000;
@@ -27,7 +30,7 @@ export class EntryProcess {
   readonly #child: ChildProcess;
   #stopping: Promise<EntryExit> | undefined;
 
-  constructor({ file, args, folder, env }: EntryOptions) {
+  constructor({ file, args, folder, env, onLine }: EntryOptions) {
     const flags = [
       ...(inRepository ? ["--conditions=@trellis/source"] : []),
       "--import",
@@ -35,11 +38,15 @@ export class EntryProcess {
       "--import",
       import.meta.resolve("tsx"),
     ];
+    const output = onLine === undefined ? "inherit" : "pipe";
     this.#child = spawn(process.execPath, [...flags, file, ...args], {
       cwd: folder,
       env,
-      stdio: ["inherit", "inherit", "inherit", "pipe"],
+      stdio: [onLine === undefined ? "inherit" : "ignore", output, output, "pipe"],
     });
+    for (const stream of [this.#child.stdout, this.#child.stderr]) {
+      if (stream !== null && onLine !== undefined) createInterface(stream).on("line", onLine);
+    }
     this.exited = new Promise((resolve) => {
       this.#child.once("error", () => resolve({ code: 1, signal: null }));
       this.#child.once("exit", (code, signal) => resolve({ code, signal }));

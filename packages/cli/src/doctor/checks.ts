@@ -2,10 +2,10 @@ import process from "node:process";
 import { findNatsServer, formatVersion } from "@trellis/control-plane/nats";
 import type { CommandContext, PlatformOptions } from "../context.ts";
 import { platformOf } from "../context.ts";
-import { reportOf } from "../failure.ts";
 import { connectCore } from "../platform/connect-core.ts";
 import type { FoundPlatform } from "../platform/find-platform.ts";
 import { askWellKnown } from "../platform/well-known.ts";
+import { reportOf } from "../report.ts";
 
 /** What one check found; `next` says what to do about it. */
 export interface Finding {

@@ -23,9 +23,11 @@ function pad(text: string, to: number): string {
   return text + " ".repeat(Math.max(0, to - width(text)));
 }
 
-/** Counted in characters, not in code units. */
+const characters = new Intl.Segmenter();
+
+/** Counted in what a reader takes for characters, not in code units. */
 function width(text: string): number {
-  return [...text].length;
+  return Array.from(characters.segment(text)).length;
 }
 
 /** How long ago an instant was, in the largest unit that fits: `12 s`, `3 min`, `5 h`, `2 d`. */

@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import { type CommandContext, onPlatform, type PlatformOptions, withCore } from "../../context.ts";
-import { loadParticipants } from "../../contract/load-participants.ts";
 
 export function participantsInstall(context: CommandContext): Command {
   const command = new Command("install")
@@ -16,6 +15,7 @@ Examples:
   trellis participants install orders.artifact.json --credential admin.json`,
     );
   return onPlatform(command).action(async (file: string, options: PlatformOptions) => {
+    const { loadParticipants } = await import("../../contract/load-participants.ts");
     const loaded = await loadParticipants(file, context.folder);
     await withCore(context, options, async (core) => {
       const { terminal } = context;

@@ -1,6 +1,6 @@
 import { Command } from "commander";
 import { type CommandContext, onPlatform, type PlatformOptions, withCore } from "../../context.ts";
-import { isOfCommand } from "../../contract/call-participant.ts";
+import { isOfCommand } from "../../contract/of-command.ts";
 import { type Column, formatAge } from "../../output/table.ts";
 import { listParticipants, type ParticipantRow } from "../../platform/lists.ts";
 

@@ -1,6 +1,5 @@
 import { Command } from "commander";
 import { type CommandContext, onPlatform, type PlatformOptions, withCore } from "../../context.ts";
-import { readParticipantArtifact } from "../../contract/artifact.ts";
 
 export function participantsShow(context: CommandContext): Command {
   const command = new Command("show")
@@ -16,6 +15,7 @@ export function participantsShow(context: CommandContext): Command {
       const { terminal } = context;
       if (terminal.json) return terminal.value(found);
       const { participant } = found;
+      const { readParticipantArtifact } = await import("../../contract/artifact.ts");
       const artifact = readParticipantArtifact(found.artifact);
       terminal.line(
         `${terminal.colours.bold(participant.id)}  ${participant.kind}, revision ${participant.revision}`,

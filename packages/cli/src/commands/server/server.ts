@@ -7,7 +7,6 @@ import { CliFailure } from "../../failure.ts";
 import { notInitialised } from "../nats/config.ts";
 import { type DataOptions, dataOption, defaultServerPort } from "./data-option.ts";
 import { serverInit } from "./init.ts";
-import { startPlane } from "./start-plane.ts";
 
 interface Options extends DataOptions {
   readonly nats?: readonly string[];
@@ -53,6 +52,7 @@ async function serve(context: CommandContext, options: Options): Promise<void> {
   }
   if (!isInitialised(dataDir)) throw notInitialised(options.data);
   const { httpHost: host, httpPort: port, origin: origins } = options;
+  const { startPlane } = await import("./start-plane.ts");
   const stopping = context.holdSignals();
   const plane = await startPlane(context, {
     dataDir,
