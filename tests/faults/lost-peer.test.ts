@@ -88,6 +88,29 @@ describe("a provider that is gone", () => {
     await survivor.stop();
   });
 
+  it("loses its socket for a moment: its calls are not lost, their answers come when it is back", async () => {
+    await using proxy = await startFaultProxy({ target: trellis.controlPlane.nats?.url ?? "" });
+    const done = nothingDone();
+    const service = await trellis.service(workService, (it) => void plainHandlers(it, done), {
+      platform: through(proxy.address),
+    });
+    const client = await trellis.client(workApp);
+    const calls = Array.from({ length: 50 }, (_, n) =>
+      client.rpc.work.slow({ n, ms: 200 + n }, { timeout: 5_000 }),
+    );
+    const longer = client.rpc.work.slow({ n: 50, ms: 1_500 }, { timeout: 5_000 });
+    await eventually(() => done.begun.length === 51);
+    await proxy.refuse(true);
+    proxy.cut();
+    await eventually(() => done.finished.length === 50);
+    expect(service.connection.status.phase).toBe("reconnecting");
+    await proxy.refuse(false);
+    for (const call of calls) expect((await call).isOk()).toBe(true);
+    expect((await longer).isOk()).toBe(true);
+    expect(done.aborted).toEqual([]);
+    await service.stop();
+  });
+
   it("was the last one: no_responders within the time that calls wait for one", async () => {
     await using lost = startChild(trellis, "provider");
     await lost.line("ready");

@@ -137,6 +137,10 @@ export class Broker {
 
   /** Dials anew, for instance to take up a wider policy. */
   async reconnect(): Promise<void> {
+    await within(this.#nats.flush(), closeStepMs);
+    if (!this.#up || this.#nats.isClosed()) return;
+    // The client closes the old socket in its own time; nothing may go into it from now on.
+    this.#goDown("taking a new socket");
     await this.#nats.reconnect();
   }
 
@@ -162,9 +166,7 @@ export class Broker {
     switch (status.type) {
       case "disconnect":
         if (!this.#up) return failClosedHandshake(this.#nats);
-        this.#up = false;
-        this.#attempt = 0;
-        return this.#events.onDown("connection lost");
+        return this.#goDown("connection lost");
       case "reconnecting":
         this.#attempt += 1;
         return this.#events.onDialing(this.#attempt);
@@ -179,6 +181,12 @@ export class Broker {
       default:
         return;
     }
+  }
+
+  #goDown(reason: string): void {
+    this.#up = false;
+    this.#attempt = 0;
+    this.#events.onDown(reason);
   }
 
   #onError(error: Error): void {

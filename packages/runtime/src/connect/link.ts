@@ -6,7 +6,6 @@ import {
   TransportError,
   toBase64Url,
 } from "@trellis/protocol";
-import { sleep } from "../lifecycle/backoff.ts";
 import { Phase } from "../lifecycle/phase.ts";
 import { TimerWheel } from "../lifecycle/timer-wheel.ts";
 import type { Logger } from "../logging/logger.ts";
@@ -25,9 +24,8 @@ import type { Revocations } from "./revocations.ts";
 import type { Routes } from "./routes.ts";
 import type { ServerClock } from "./server-clock.ts";
 import type { Session } from "./session.ts";
+import { SocketRenewal } from "./socket-renewal.ts";
 
-const quietWaitMs = 5_000;
-const quietStepMs = 10;
 /** Dials that come to nothing until the control plane is asked for news. */
 const attemptsBeforeAsking = 20;
 
@@ -43,6 +41,10 @@ export interface LinkListener {
   onSession?(session: Session): void;
   /** Calls that are with a provider now; a planned reconnect waits for a quiet moment. */
   inFlight?(): number;
+  /** A planned reconnect is next: no new work is to be taken; resolves when what was sent has arrived. */
+  onHold?(): Promise<void>;
+  /** The planned reconnect is over. */
+  onRelease?(): void;
   /** The link has ended for good; nothing may stay pending. */
   onClosed?(reason: string): void;
 }
@@ -69,6 +71,7 @@ export class Link implements Connection {
   /** Deadlines of all calls of this connection, on one timer. */
   readonly wheel = new TimerWheel();
   readonly label: string;
+  readonly renewal: SocketRenewal;
   readonly #phase: Phase<ConnectionStatus>;
   readonly #listeners = new Set<LinkListener>();
   readonly #closed: Promise<Error | undefined>;
@@ -96,6 +99,13 @@ export class Link implements Connection {
     this.#session = session;
     this.#presented = session;
     this.#socketSession = session;
+    this.renewal = new SocketRenewal(() => this.broker, {
+      inFlight: () => this.#inFlight(),
+      hold: async () => {
+        await Promise.all([...this.#listeners].map((listener) => listener.onHold?.()));
+      },
+      release: () => this.#tell((listener) => listener.onRelease?.()),
+    });
     this.#closed = new Promise((resolve) => {
       this.#resolveClosed = resolve;
     });
@@ -256,13 +266,6 @@ export class Link implements Connection {
     return true;
   }
 
-  /** Takes a new socket, once nothing is in flight: the broker reads permissions only at connect. */
-  async reconnectWhenQuiet(): Promise<void> {
-    for (let waited = 0; waited < quietWaitMs && this.#inFlight() > 0; waited += quietStepMs)
-      await sleep(quietStepMs);
-    if (!this.isClosed && this.broker.up) await this.broker.reconnect();
-  }
-
   #inFlight(): number {
     let sum = 0;
     for (const listener of this.#listeners) sum += listener.inFlight?.() ?? 0;
@@ -283,6 +286,7 @@ export class Link implements Connection {
     const wired = this.#wired;
     wired?.refresher.stop();
     wired?.notices.stop();
+    this.renewal.stop();
     const since = this.clock.now();
     this.#setPhase(
       error === undefined ? { phase: "closed", since, reason } : { phase: "error", since, reason, error },

@@ -202,7 +202,7 @@ async function refresh(link: Link, options: OpenLinkOptions): Promise<void> {
   const policyChanged = next.authorization.policy !== session.authorization.policy;
   link.install(next);
   // The broker fixes permissions at connect: another policy takes effect with a new socket.
-  if (policyChanged && link.broker.up) await link.reconnectWhenQuiet();
+  if (policyChanged && link.broker.up) void link.renewal.request();
 }
 
 async function dial(link: Link, options: OpenLinkOptions): Promise<NatsConnection> {

@@ -78,10 +78,14 @@ export class CallLiveness {
     call.heard(this.#link.clock.monotonic());
   }
 
+  /** Nobody listens where the call is: its provider is gone, or has just lost its socket and is coming back. */
   #onGone(sequences: readonly number[]): void {
+    const now = this.#link.clock.monotonic();
     for (const sequence of sequences) {
       const call = this.#pending.get(sequence);
-      if (call?.frame !== undefined && call.asked) this.#onLost(call);
+      if (call?.frame === undefined || !call.asked || call.absent) continue;
+      call.absent = true;
+      call.giveUpAt = Math.min(call.giveUpAt, now + claimMs);
     }
   }
 
@@ -111,7 +115,8 @@ export class CallLiveness {
       if (call.frame === undefined) continue;
       if (stalled > sweepMs) call.excuse(stalled);
       if (now >= call.giveUpAt) this.#onLost(call);
-      else if (now - Math.max(call.heardAt, call.askedAt) > silenceMs) this.#ping(call, call.heardAt + lostMs);
+      else if (call.absent || now - Math.max(call.heardAt, call.askedAt) > silenceMs)
+        this.#ping(call, call.heardAt + lostMs);
       asking ||= call.asked;
     }
     if (!asking) this.#control.forgetPings();

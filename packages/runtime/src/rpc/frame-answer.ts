@@ -18,6 +18,8 @@ export interface FrameAnswerInput {
   readonly key: MacKey;
   /** Calls in the frame. */
   readonly calls: number;
+  /** The socket is down: the answer is left with its owner. */
+  unsent(reply: string, frame: Uint8Array): void;
 }
 
 const maxGatheredBytes = 64 * 1024;
@@ -58,7 +60,8 @@ export class FrameAnswer {
     this.#ready = [];
     this.#bytes = 0;
     const { port, broker, reply, epoch, key } = this.#input;
-    broker.publish(reply, encodeReplyFrame(port, { epoch, results, reply, key }));
+    const frame = encodeReplyFrame(port, { epoch, results, reply, key });
+    if (!broker.publish(reply, frame)) this.#input.unsent(reply, frame);
   }
 
   #push(item: ResultItem): void {

@@ -57,6 +57,8 @@ export class PendingCall extends WheelEntry implements CallItem {
   refused = false;
   /** Monotonic ms at which its provider was last asked for a sign of life; 0 when there is none owed. */
   askedAt = 0;
+  /** Nobody listened where its provider was asked. */
+  absent = false;
   /** Monotonic ms at which its provider counts as lost, unless it is heard of before. */
   giveUpAt = Number.POSITIVE_INFINITY;
   attempts = 0;
@@ -102,6 +104,7 @@ export class PendingCall extends WheelEntry implements CallItem {
   heard(now: number): void {
     this.heardAt = now;
     this.askedAt = 0;
+    this.absent = false;
     this.giveUpAt = Number.POSITIVE_INFINITY;
   }
 

@@ -77,6 +77,7 @@ export class RpcClient {
     this.#recovery = new CallRecovery(link, this.#pending, options.noResponderRetry);
     link.listen({
       onUp: () => this.#flushAll(),
+      onRelease: () => this.#flushAll(),
       onSession: () => this.#flushAll(),
       inFlight: () => this.#inFlight(),
     });
@@ -151,7 +152,7 @@ export class RpcClient {
 
   #send(lane: CallLane, calls: PendingCall[]): boolean {
     const { broker, routes, clock, replies, platform } = this.#link;
-    if (!broker.up) return false;
+    if (!broker.up || this.#link.renewal.holding) return false;
     const { api, name } = lane.action;
     const route = routes.route(api);
     if (route === undefined) {

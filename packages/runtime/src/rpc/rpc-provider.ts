@@ -27,6 +27,7 @@ import { OpenCall, type OpenCallOwner, stoppedUnder } from "./open-call.ts";
 import { OpenCalls } from "./open-calls.ts";
 import { readInput } from "./read-input.ts";
 import { Receipts } from "./receipts.ts";
+import { UnsentReplies } from "./unsent-replies.ts";
 
 /** Runs the handler of an action; the layer above gives it the client and the user's middleware. */
 export type Invoke = (call: OpenCall, input: unknown) => unknown;
@@ -50,6 +51,8 @@ interface Received {
 const clockLeewayMs = 2_000;
 /** Largest number of unknown callers whose frames wait for a look-up. */
 const maxWaiting = 1_000;
+/** What unsubscribing before a planned reconnect may take, ms. */
+const holdMs = 1_000;
 
 /**
  * The providing side of RPC over one link.
@@ -68,7 +71,10 @@ export class RpcProvider implements OpenCallOwner {
   readonly #control: ControlReceiver;
   /** Frames of callers that are being looked up; a stop waits for them. */
   readonly #lookUps = new Set<Promise<void>>();
-  readonly #subscriptions: { drain(): Promise<void> }[] = [];
+  readonly #unsent = new UnsentReplies();
+  #subscriptions: { drain(): Promise<void> }[] = [];
+  #controls: { drain(): Promise<void> }[] = [];
+  #held = false;
   #started = false;
   #refusing = false;
   #rejectedFrames = 0;
@@ -80,6 +86,9 @@ export class RpcProvider implements OpenCallOwner {
     this.#receipts = new Receipts(link.session.connection, () => link.clock.monotonic());
     this.#control = new ControlReceiver(link, this.#calls);
     link.listen({
+      onUp: () => this.#unsent.send(link.broker),
+      onHold: () => this.#hold(),
+      onRelease: () => this.#release(),
       onConnectionEnd: (end) => this.#abortOf(end.connection, "caller_gone"),
       onRevocation: () => this.#abortRevoked(),
       onClosed: (reason) => this.#abortAll(reason),
@@ -116,18 +125,41 @@ export class RpcProvider implements OpenCallOwner {
   async start(): Promise<void> {
     this.#started = true;
     const denied: TrellisError[] = [];
-    this.#subscriptions.push(...this.#control.start((error) => void denied.push(error)));
-    for (const served of this.#served.values()) {
-      const { subject, action } = served;
-      const onDenied = () => void denied.push(notProvided(action));
-      const onMessage = (message: Msg) => inTurn(message.data.length, () => this.#onMessage(served, message));
-      this.#subscriptions.push(this.#link.broker.subscribe(subject, { queue: subject, onMessage, onDenied }));
-    }
+    this.#controls = this.#control.start((error) => void denied.push(error));
+    this.#subscribe((action) => void denied.push(notProvided(action)));
     await this.#link.broker.flush();
     const [first] = denied;
     if (first === undefined) return;
-    await Promise.allSettled(this.#subscriptions.map((subscription) => subscription.drain()));
+    await Promise.allSettled([...this.#controls, ...this.#subscriptions].map((it) => it.drain()));
     throw first;
+  }
+
+  #subscribe(onDenied: (action: RpcAction) => void): void {
+    this.#subscriptions = [...this.#served.values()].map((served) => {
+      const { subject, action } = served;
+      const onMessage = (message: Msg) => inTurn(message.data.length, () => this.#onMessage(served, message));
+      const denied = () => onDenied(action);
+      return this.#link.broker.subscribe(subject, { queue: subject, onMessage, onDenied: denied });
+    });
+  }
+
+  /** Before a planned reconnect: other replicas take the calls, or callers try again in a moment. */
+  async #hold(): Promise<void> {
+    if (!this.#started || this.#refusing) return;
+    this.#held = true;
+    await this.#unsubscribe(Deadline.after(2 * holdMs));
+    await within(turnsIdle(), holdMs);
+  }
+
+  #release(): void {
+    if (!this.#held || this.#refusing) return;
+    this.#held = false;
+    this.#subscribe((action) =>
+      this.#link.log.error(
+        { action: action.name },
+        "The broker no longer lets this service provide an action",
+      ),
+    );
   }
 
   /**
@@ -136,7 +168,9 @@ export class RpcProvider implements OpenCallOwner {
    */
   async stop(graceMs: number): Promise<number> {
     const grace = Deadline.after(graceMs);
-    await this.#unsubscribe(grace);
+    const unsubscribed = this.#unsubscribe(grace);
+    this.#held = false;
+    await unsubscribed;
     await within(turnsIdle(), grace.remaining());
     this.#refusing = true;
     await within(Promise.all(this.#lookUps), grace.remaining());
@@ -204,6 +238,7 @@ export class RpcProvider implements OpenCallOwner {
       epoch: frame.epoch,
       key: epoch.keys.reply,
       calls: frame.calls.length,
+      unsent: (to, bytes) => this.#unsent.keep(to, bytes),
     });
     const denied = stale === undefined ? this.#authorise(received) : new AuthError({ reason: stale });
     for (const call of frame.calls) {
