@@ -9,7 +9,8 @@ import {
 import { connectClientWith, nodePlatform, nodePort as port } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Attacker, tamperedSource } from "./attacker.ts";
+import { Attacker } from "./attacker.ts";
+import { tamperedSource } from "./http.ts";
 import { shop, startScene, startStock, startVault, warehouse } from "./scene.ts";
 
 let trellis: TestTrellis;

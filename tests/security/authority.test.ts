@@ -20,7 +20,8 @@ import { nodePort as port, systemClock } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
 import { BrokerMonitor } from "../../packages/control-plane/src/connections/broker-monitor.ts";
-import { Attacker, bootstrap, dialRaw, type Shot, wiretap } from "./attacker.ts";
+import { Attacker, dialRaw, type Shot } from "./attacker.ts";
+import { bootstrap } from "./http.ts";
 import {
   type Stock,
   shop,
@@ -31,6 +32,7 @@ import {
   stockService,
   warehouse,
 } from "./scene.ts";
+import { wiretap } from "./wiretap.ts";
 
 /** What an authorization that was taken away may still do at the most, ms. */
 const boundMs = 1_000;

@@ -1,7 +1,8 @@
 import { controlSubject, healthSubject, rpcSubject } from "@trellis/protocol";
 import type { TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Attacker, mayPublish, maySubscribe } from "./attacker.ts";
+import { Attacker } from "./attacker.ts";
+import { mayPublish, maySubscribe } from "./broker-probe.ts";
 import {
   intruderApp,
   intruderService,

@@ -4,7 +4,9 @@ import { isNonce, TransportError, toBase64Url, transcript } from "@trellis/proto
 import { connectClientWith, nodePlatform, nodePort as port, userNkey } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Attacker, dialRaw, makeKeys, mayPublish, type Presented, tamperedSource } from "./attacker.ts";
+import { Attacker, dialRaw, type Presented } from "./attacker.ts";
+import { mayPublish } from "./broker-probe.ts";
+import { makeKeys, tamperedSource } from "./http.ts";
 import { shop, startScene, startStock, startVault, warehouse } from "./scene.ts";
 
 let trellis: TestTrellis;

@@ -4,7 +4,8 @@ import { err } from "@trellis/result";
 import type { TestTrellis } from "@trellis/testing";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { Attacker, bootstrap, makeKeys } from "./attacker.ts";
+import { Attacker } from "./attacker.ts";
+import { bootstrap, makeKeys } from "./http.ts";
 import { logTrap } from "./logs.ts";
 import { shop, startScene } from "./scene.ts";
 
@@ -58,7 +59,7 @@ const unexpected: Record<string, () => unknown> = {
     throw new Undeclared({ data: { why: secret }, message: secret });
   },
   "a declared one whose data does not fit": () => {
-    throw new Declared({ data: { left: secret } as unknown as { left: number } });
+    throw new Declared({ data: JSON.parse(JSON.stringify({ left: secret })) as { left: number } });
   },
   "an output that the contract does not allow": () => secret,
   "an output that JSON cannot carry": () => Number.NaN,

@@ -10,7 +10,8 @@ import { nodePort as port } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
 import { Type } from "typebox";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Attacker, mayPublish, maySubscribe, type Shot } from "./attacker.ts";
+import { Attacker, type Shot } from "./attacker.ts";
+import { mayPublish, maySubscribe } from "./broker-probe.ts";
 import {
   type Stock,
   shop,

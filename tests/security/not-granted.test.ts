@@ -5,7 +5,8 @@ import type { TestTrellis } from "@trellis/testing";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Link } from "../../packages/runtime/src/connect/link.ts";
-import { Attacker, tamperedSource } from "./attacker.ts";
+import { Attacker } from "./attacker.ts";
+import { tamperedSource } from "./http.ts";
 import { type Stock, shop, startScene, startStock, startVault, stock, stockService, vault } from "./scene.ts";
 
 let trellis: TestTrellis;

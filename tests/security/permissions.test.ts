@@ -1,6 +1,6 @@
 import { defineApi, defineApp, defineService, type Participant, rpc, use } from "@trellis/contract";
 import { describe, expect, it } from "vitest";
-import type { AuthorityArtifact } from "../../packages/control-plane/src/authority/artifact.ts";
+import { storedArtifact } from "../../packages/control-plane/src/authority/artifact.ts";
 import { compilePermissions, policyOf } from "../../packages/control-plane/src/authority/policy.ts";
 
 const api = defineApi("acme.stock@v1", {
@@ -10,7 +10,7 @@ const other = defineApi("acme.vault@v1", { rpc: { "Vault.Open": rpc(), "Vault.Pe
 
 /** What the broker is told about one connection of a participant whose used APIs are all bound to `provider`. */
 function permissionsOf(participant: Participant) {
-  const artifact = participant.artifact as unknown as AuthorityArtifact;
+  const artifact = storedArtifact(JSON.stringify(participant.artifact));
   const bound = artifact.uses.map((used) => ({ use: used, provider: "provider" }));
   const bindings = { bound, unbound: [], ambiguous: [] };
   return compilePermissions(policyOf({ deployment: "own", artifact, bindings }), "connection");

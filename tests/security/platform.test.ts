@@ -16,7 +16,9 @@ import type { TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { cliParticipant, platformParticipant } from "../../packages/control-plane/src/admin/participants.ts";
 import { coreApi } from "../../packages/control-plane/src/core/api.ts";
-import { Attacker, bootstrap, type Keys, makeKeys, mayPublish } from "./attacker.ts";
+import { Attacker } from "./attacker.ts";
+import { mayPublish } from "./broker-probe.ts";
+import { bootstrap, type Keys, makeKeys } from "./http.ts";
 import { startScene } from "./scene.ts";
 
 const nosy = defineApp("evil.nosy", {

@@ -12,7 +12,8 @@ import {
 import { nodePort as port } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { Attacker, mayPublish, wiretap } from "./attacker.ts";
+import { Attacker } from "./attacker.ts";
+import { mayPublish } from "./broker-probe.ts";
 import {
   intruderApp,
   intruderService,
@@ -23,6 +24,7 @@ import {
   stock,
   trap,
 } from "./scene.ts";
+import { wiretap } from "./wiretap.ts";
 
 const victimApp = defineApp("acme.victim", {
   uses: [use(stock, { rpc: ["Stock.Count", "Stock.Slow"] }), use(trap, { rpc: ["Trap.Enter"] })],

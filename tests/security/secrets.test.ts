@@ -11,7 +11,8 @@ import {
 } from "@trellis/runtime/node";
 import { eventually, type TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, describe, expect, it, vi } from "vitest";
-import { Attacker, bootstrap, dialRaw, makeKeys } from "./attacker.ts";
+import { Attacker, dialRaw } from "./attacker.ts";
+import { bootstrap, makeKeys } from "./http.ts";
 import { logTrap } from "./logs.ts";
 import { shop, startScene, startStock, startVault, stock, stockService, warehouse } from "./scene.ts";
 

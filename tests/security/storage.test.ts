@@ -16,7 +16,8 @@ import {
 import { nodePort } from "@trellis/runtime/node";
 import { eventually, type TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { Attacker, mayPublish, wiretap } from "./attacker.ts";
+import { Attacker } from "./attacker.ts";
+import { mayPublish } from "./broker-probe.ts";
 import { logTrap } from "./logs.ts";
 import {
   intruderService,
@@ -28,6 +29,7 @@ import {
   stock,
   warehouse,
 } from "./scene.ts";
+import { wiretap } from "./wiretap.ts";
 
 /** An intruder that may call the stock, and so knows its deployment and may ask for its route. */
 const callerApp = defineApp("evil.caller", { uses: [use(stock, { rpc: ["Stock.Count"] })] });
