@@ -1,3 +1,5 @@
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import type { NatsConnection } from "@nats-io/nats-core";
 import type { ConnectedClient, Logger } from "@trellis/runtime";
 import { nodePlatform, type Platform } from "@trellis/runtime/node";
@@ -169,4 +171,16 @@ export function capturing(): {
     return nats;
   };
   return { platform: { dial }, dialled };
+}
+
+setFlagsFromString("--expose-gc");
+const collect = runInNewContext("gc") as () => void;
+
+/** Bytes of heap in use, after everything that can go has gone. */
+export async function heap(): Promise<number> {
+  for (let round = 0; round < 3; round += 1) {
+    collect();
+    await pause(5);
+  }
+  return process.memoryUsage().heapUsed;
 }

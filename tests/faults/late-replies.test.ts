@@ -1,20 +1,6 @@
-import { setFlagsFromString } from "node:v8";
-import { runInNewContext } from "node:vm";
 import { eventually } from "@trellis/testing";
 import { describe, expect, it } from "vitest";
-import { capturing, count, pause, startWork, watchUnhandled } from "./kit.ts";
-
-setFlagsFromString("--expose-gc");
-const collect = runInNewContext("gc") as () => void;
-
-/** Bytes of heap in use, after everything that can go has gone. */
-async function heap(): Promise<number> {
-  for (let round = 0; round < 3; round += 1) {
-    collect();
-    await pause(5);
-  }
-  return process.memoryUsage().heapUsed;
-}
+import { capturing, count, heap, pause, startWork, watchUnhandled } from "./kit.ts";
 
 /** Subscriptions of a broker connection, as the client counts them. */
 function subscriptions(nats: object | undefined): number {
@@ -83,6 +69,24 @@ describe("answers that nobody waits for any more", () => {
     expect((await client.rpc.work.count({ n: 1 })).isOk()).toBe(true);
     expect(subscriptions(wire.dialled[0])).toBe(before);
     expect(unhandled.seen).toEqual([]);
+  });
+
+  it("many calls with one signal are no leak to the platform", async () => {
+    const warnings: string[] = [];
+    const warned = ({ name }: Error) => void warnings.push(name);
+    process.on("warning", warned);
+    await using working = await startWork();
+    const leaving = new AbortController();
+    const { signal } = leaving;
+    const calls = Array.from({ length: 50 }, (_, n) =>
+      working.client.rpc.work.slow({ n, ms: 5_000 }, { signal }),
+    );
+    await eventually(() => working.done.begun.length === 50);
+    leaving.abort();
+    for (const call of calls) expect((await call).isErr()).toBe(true);
+    await eventually(() => working.done.aborted.length === 50);
+    process.off("warning", warned);
+    expect(warnings).toEqual([]);
   });
 
   it("one signal for a thousand calls collects no listeners", async () => {

@@ -10,6 +10,8 @@ export type SendFrame = (lane: CallLane, calls: PendingCall[]) => boolean;
 /** Frames are not cut smaller than this, calls. */
 const smallFrame = 8;
 const framesUnderWay = 2;
+/** Calls that ended while they waited stay in the queue until there are so many. */
+const endedKept = 256;
 /** Bytes that one frame gathers at the most; a bigger call travels alone. */
 const maxGatheredBytes = 64 * 1024;
 
@@ -32,6 +34,7 @@ export class CallLane {
   readonly #sender: LaneSender;
   readonly #frameLimit: number;
   #queue: PendingCall[] = [];
+  #ended = 0;
   #scheduled = false;
   #grantedBy: Session | undefined;
   #granted = false;
@@ -62,6 +65,14 @@ export class CallLane {
     this.#scheduled = true;
     if (this.inFlight === 0) queueMicrotask(this.#onTick);
     else afterTick(this.#onTick);
+  }
+
+  /** A call ended while it waited. Now and then such calls are let go of: an outage may be long. */
+  onEndedWaiting(): void {
+    this.#ended += 1;
+    if (this.#ended < endedKept || this.#ended * 2 < this.#queue.length) return;
+    this.#queue = this.#queue.filter((call) => !call.settled);
+    this.#ended = 0;
   }
 
   /** Sends what waits, as far as the socket lets it. */

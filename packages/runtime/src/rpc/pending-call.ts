@@ -1,6 +1,7 @@
 import type { RpcAction } from "@trellis/contract";
 import { type CallItem, CancelledError, TimeoutError, type TrellisError } from "@trellis/protocol";
 import { err, type Result } from "@trellis/result";
+import { onAbort } from "../lifecycle/on-abort.ts";
 import { WheelEntry } from "../lifecycle/timer-wheel.ts";
 import type { CallLane } from "./call-lane.ts";
 import { sameBytes } from "./request-ids.ts";
@@ -93,10 +94,10 @@ export class PendingCall extends WheelEntry implements CallItem {
 
   /** Lets signals cancel the call. Most calls have none, and pay nothing. */
   listenTo(...signals: readonly (AbortSignal | undefined)[]): void {
-    const onAbort = (event: Event) => this.cancel((event.target as AbortSignal).reason);
-    for (const signal of signals) signal?.addEventListener("abort", onAbort, { once: true });
+    const cancel = (reason: unknown) => this.cancel(reason);
+    const stops = signals.map((signal) => signal && onAbort(signal, cancel));
     this.#unlisten = () => {
-      for (const signal of signals) signal?.removeEventListener("abort", onAbort);
+      for (const stop of stops) stop?.();
     };
   }
 

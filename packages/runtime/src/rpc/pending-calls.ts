@@ -45,6 +45,7 @@ export class PendingCalls implements PendingCallOwner {
   onSettled(call: PendingCall): void {
     this.#calls.delete(call.sequence);
     this.#link.wheel.cancel(call);
+    if (call.frame === undefined) call.lane.onEndedWaiting();
     this.takeBack(call);
   }
 
