@@ -132,7 +132,7 @@ describe("a handler that misbehaves", () => {
       service: { runtime: { log } },
       setup({ handle }) {
         handle.rpc.work.echo(({ input }) => input);
-        handle.rpc.work.fail(({ input }) => ways[input.how]?.() as never);
+        handle.rpc.work.fail(({ input }) => ways[input.how]?.());
         handle.rpc.work.give(({ input }): unknown => {
           if (input.what === "declared") return err(new Odd({ data: { n: 7, text: "kept" } })) as never;
           if (input.what === "ok") return ok({ fine: true }) as never;

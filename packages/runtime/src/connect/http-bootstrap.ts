@@ -105,6 +105,8 @@ async function post(options: HttpBootstrapOptions, { base, purpose, path, input 
     redirect: "error",
     headers: {
       "content-type": "application/json",
+      // The next exchange is half an hour away: nobody is to keep a socket for it.
+      connection: "close",
       [IDENTITY_PROOF_HEADER]: proof(input.keys.identity),
       [SESSION_PROOF_HEADER]: proof(input.keys.session),
       ...(options.devToken === undefined ? {} : { authorization: `Bearer ${options.devToken}` }),

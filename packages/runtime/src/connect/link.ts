@@ -102,7 +102,7 @@ export class Link implements Connection {
     this.renewal = new SocketRenewal(() => this.broker, {
       inFlight: () => this.#inFlight(),
       hold: async () => {
-        await Promise.all([...this.#listeners].map((listener) => listener.onHold?.()));
+        await Promise.all([...this.#listeners].map(async (listener) => listener.onHold?.()));
       },
       release: () => this.#tell((listener) => listener.onRelease?.()),
     });
