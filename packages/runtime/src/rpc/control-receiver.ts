@@ -11,6 +11,7 @@ import {
 } from "@trellis/protocol";
 import type { CallerEpoch, CallerSession } from "../connect/caller-session.ts";
 import type { Link } from "../connect/link.ts";
+import { turnsIdle } from "../lifecycle/tick.ts";
 import { findCaller, seesRevocations, staleness } from "./authenticate-frame.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
@@ -59,12 +60,26 @@ export class ControlReceiver {
     if (staleness(this.#link, frame, found) !== undefined) return;
     const { connection, inbox } = found.session.authorization;
     if (frame.kind === "cancel") {
-      for (const id of frame.requestIds) this.#calls.find(connection, id)?.abort("cancelled");
+      // A cancel overtakes requests that wait for their turn: those it finds when they have had it.
+      const early = this.#cancel(
+        connection,
+        frame.requestIds.map((id) => id.slice()),
+      );
+      if (early.length > 0) void turnsIdle().then(() => this.#cancel(connection, early));
       return;
     }
     if (!reply.startsWith(`${inbox}.r.`)) return;
     const held = frame.requestIds.filter((id) => this.#calls.find(connection, id) !== undefined);
     this.#pong({ held, reply, epoch: frame.epoch, keys: found.epoch });
+  }
+
+  /** Aborts the calls that are open; gives the ids of which none is known. */
+  #cancel(connection: string, requestIds: readonly Uint8Array[]): readonly Uint8Array[] {
+    return requestIds.filter((id) => {
+      const call = this.#calls.find(connection, id);
+      call?.abort("cancelled");
+      return call === undefined;
+    });
   }
 
   #pong(pong: { held: readonly Uint8Array[]; reply: string; epoch: number; keys: CallerEpoch }): void {
