@@ -82,7 +82,8 @@ export class HealthChecks implements Health {
 
 /** A check is the application's code: what it gives is looked at before it goes into the sample of all checks. */
 function checked(given: HealthReport): HealthReport {
-  if (!["ok", "degraded", "failed"].includes(given.status)) throw new TypeError("A health check gave no status.");
+  if (!["ok", "degraded", "failed"].includes(given.status))
+    throw new TypeError("A health check gave no status.");
   const { summary, info } = given;
   if (summary !== undefined && typeof summary !== "string")
     throw new TypeError("The summary of a health check is text.");
