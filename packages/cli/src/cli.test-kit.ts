@@ -3,10 +3,16 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
+import { afterAll } from "vitest";
 
 const launcher = fileURLToPath(new URL("../bin/trellis.mjs", import.meta.url));
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
+
+// Tests of a file run side by side, since most of a command's time is its start: what they leave goes at the end.
+const leftovers: (() => unknown)[] = [];
+afterAll(async () => {
+  for (const clear of leftovers.splice(0).reverse()) await clear();
+});
 
 /** What the process of a command is started with. */
 export interface RunOptions {
@@ -53,7 +59,7 @@ export class Running {
   }
 
   /** Resolves when the output matches; rejects when the process ends before. */
-  async until(pattern: RegExp, timeoutMs = 20_000): Promise<RegExpExecArray> {
+  async until(pattern: RegExp, timeoutMs = 40_000): Promise<RegExpExecArray> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {
       const match = pattern.exec(this.output);
@@ -83,7 +89,7 @@ export class Running {
   }
 }
 
-/** Starts `trellis` as users do. It is ended with the test. */
+/** Starts `trellis` as users do. It is ended with the file's tests. */
 export function startCli(args: readonly string[], options: RunOptions = {}): Running {
   return startNode([launcher, ...args], options);
 }
@@ -99,7 +105,7 @@ function startNode(args: readonly string[], { cwd, env, input }: RunOptions): Ru
   const running = new Running(child);
   child.stdin.on("error", () => undefined);
   child.stdin.end(input ?? "");
-  onTestFinished(async () => {
+  leftovers.push(async () => {
     if (child.exitCode !== null || child.signalCode !== null) return;
     child.kill("SIGTERM");
     const force = setTimeout(() => child.kill("SIGKILL"), 8_000);
@@ -132,7 +138,7 @@ export async function runShell(line: string, options: RunOptions = {}): Promise<
 /** A folder of the test's own, below one whose name is hard on programs that build commands from texts. */
 export function makeFolder(name = "a b"): string {
   const parent = mkdtempSync(join(tmpdir(), "trellis-cli-"));
-  onTestFinished(() => rmSync(parent, { recursive: true, force: true }));
+  leftovers.push(() => rmSync(parent, { recursive: true, force: true }));
   return join(parent, name);
 }
 

@@ -7,7 +7,7 @@ import { greeterService, NameTaboo } from "../../../../examples/01-hello/contrac
 import { translatorService } from "../../../../examples/01-hello/contracts/translator.ts";
 import { makeFolder, type RunOptions, runCli, runShell } from "../cli.test-kit.ts";
 
-const slow = 60_000;
+const slow = 120_000;
 let trellis: TestTrellis;
 
 beforeAll(async () => {
@@ -33,7 +33,17 @@ const run = (args: readonly string[], options: RunOptions = {}) =>
 const shell = (line: string, env: Record<string, string> = {}) =>
   runShell(line, { env: { ...trellis.env(), ...env } });
 
-describe("trellis call", () => {
+/** The translator's contract under names of its own: a second provider of one API would be ambiguous. */
+function otherTranslator(): object {
+  const [api] = translatorService.artifact.implements;
+  return {
+    ...translatorService.artifact,
+    id: "acme.other-translator",
+    implements: [{ ...api, id: "acme.other@v1" }],
+  };
+}
+
+describe.concurrent("trellis call", () => {
   it(
     "calls what it learns from the platform, and gives what the answer is",
     async () => {
@@ -99,7 +109,7 @@ describe("trellis call", () => {
   );
 });
 
-describe("output", () => {
+describe.concurrent("output", () => {
   it(
     "is without colours in a pipe and with NO_COLOR, and harmless on a terminal",
     async () => {
@@ -145,14 +155,14 @@ describe("output", () => {
   );
 });
 
-describe("other commands", () => {
+describe.concurrent("other commands", () => {
   it(
     "install contracts from modules and JSON, and say what is wrong with a file",
     async () => {
       const folder = makeFolder();
       mkdirSync(folder, { recursive: true });
       const path = join(folder, "shop.json");
-      writeFileSync(path, JSON.stringify({ ...translatorService.artifact, id: "acme.other-translator" }));
+      writeFileSync(path, JSON.stringify(otherTranslator()));
       const installed = await run(["participants", "install", path, "--json"]);
       expect(JSON.parse(installed.stdout)).toMatchObject([{ id: "acme.other-translator", changed: true }]);
       expect((await run(["participants", "install", path])).stdout).toContain("was installed already");

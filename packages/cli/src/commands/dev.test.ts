@@ -6,7 +6,7 @@ import { describe, expect, it } from "vitest";
 import { isAlive, makeFolder, runCli, runShell, startCli } from "../cli.test-kit.ts";
 
 const ready = /platform {2}(\S+)/;
-const slow = 60_000;
+const slow = 120_000;
 
 const service = join(import.meta.dirname, "../../../../examples/01-hello/services/translator.ts");
 
@@ -60,7 +60,7 @@ describe("trellis dev", () => {
       const [, url] = await first.until(ready);
       const [pid, { token }] = [natsPid(folder), devFile(folder)];
       await first.end("SIGKILL");
-      await eventually(() => expect(isAlive(pid)).toBe(false));
+      await eventually(() => expect(isAlive(pid)).toBe(false), { timeout: 10_000 });
       const gone = await runCli(["services"], { cwd: folder });
       expect(gone.code).toBe(3);
       expect(gone.stderr).toContain("does not run any more");
@@ -84,10 +84,11 @@ describe("trellis dev", () => {
       const folder = project();
       const running = startCli(["dev", service], { cwd: folder });
       await running.until(/provisioned an instance of hello.translator-service/);
-      await eventually(async () => {
+      const connected = async () => {
         const { stdout } = await runCli(["services"], { cwd: folder });
         expect(stdout).toContain("hello.translator-service");
-      });
+      };
+      await eventually(connected, { timeout: 20_000 });
       expect(running.stdout.match(/✓ installed hello.translator-service/g)).toHaveLength(1);
       expect(await running.end("SIGINT")).toBe(0);
       writeFileSync(join(folder, "fails.ts"), "const code: number = 3; process.exit(code);\n");
@@ -119,7 +120,7 @@ describe("trellis dev", () => {
       writeFileSync(join(folder, "lib", "main.ts"), text("three"));
       const [, pid] = await running.until(/three begins (\d+)/);
       await running.end("SIGKILL");
-      await eventually(() => expect(isAlive(Number(pid))).toBe(false));
+      await eventually(() => expect(isAlive(Number(pid))).toBe(false), { timeout: 10_000 });
     },
     slow,
   );

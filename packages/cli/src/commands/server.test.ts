@@ -1,11 +1,14 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { findNatsServer, ManagedNats } from "@trellis/control-plane/nats";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { makeFolder, runCli, runShell, startCli, startFile } from "../cli.test-kit.ts";
 
 const hello = resolve(import.meta.dirname, "../../../../examples/01-hello");
-const slow = 90_000;
+const slow = 120_000;
+
+const brokers: ManagedNats[] = [];
+afterAll(() => Promise.all(brokers.map((nats) => nats.stop())));
 
 function project(): string {
   const folder = makeFolder("server here");
@@ -23,7 +26,7 @@ async function ownNats(folder: string): Promise<ManagedNats> {
     dir: join(folder, "own nats"),
     config: { extra: accounts },
   });
-  onTestFinished(() => nats.stop());
+  brokers.push(nats);
   return nats;
 }
 

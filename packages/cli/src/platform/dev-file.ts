@@ -1,7 +1,7 @@
 import { readFileSync, rmSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { codeOf, writePrivateFile } from "./private-file.ts";
-import { isRunning, type ProcessMark } from "./process-mark.ts";
+import { isRunning } from "./process-mark.ts";
 
 /** What a running `trellis dev` leaves for others: where it is and the token that opens it. Mode 0600. */
 export interface DevFile {
@@ -47,11 +47,7 @@ export function readDevFile(path: string): DevFileFound {
   }
   const content = parse(text);
   if (content === undefined) return { kind: "damaged", problem: "is not what `trellis dev` writes" };
-  return { kind: "ok", content, running: isRunning(markOf(content)) };
-}
-
-export function markOf({ pid, started }: DevFile): ProcessMark {
-  return { pid, started };
+  return { kind: "ok", content, running: isRunning(content) };
 }
 
 /** The nearest dev file of this folder and its parents, as the runtime looks for it too. */
