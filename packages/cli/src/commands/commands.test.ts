@@ -1,14 +1,16 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { ConnectedService } from "@trellis/runtime/service";
-import { startTrellis, type TestTrellis } from "@trellis/testing";
+import { eventually, startTrellis, type TestTrellis } from "@trellis/testing";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { greeterService, NameTaboo } from "../../../../examples/01-hello/contracts/greeter.ts";
 import { translatorService } from "../../../../examples/01-hello/contracts/translator.ts";
-import { makeFolder, type RunOptions, runCli, runShell } from "../cli.test-kit.ts";
+import { makeFolder, type RunOptions, runCli, runShell, startCli } from "../cli.test-kit.ts";
 
 const slow = 120_000;
 let trellis: TestTrellis;
+/** Counts that are under way, by how far they go. */
+const counting = new Set<number>();
 
 beforeAll(async () => {
   trellis = await startTrellis();
@@ -18,8 +20,14 @@ beforeAll(async () => {
       return { text: `Hello, ${input.name}!` };
     });
     handle.rpc.greeter.count(
-      ({ context }) =>
-        new Promise((resolve) => context.signal.addEventListener("abort", () => resolve({ counted: 0 }))),
+      ({ input, context }) =>
+        new Promise((resolve) => {
+          counting.add(input.to);
+          context.signal.addEventListener("abort", () => {
+            counting.delete(input.to);
+            resolve({ counted: 0 });
+          });
+        }),
     );
   });
   await trellis.service(translatorService, ({ handle }) => {
@@ -74,6 +82,18 @@ describe.concurrent("trellis call", () => {
       const late = await run(["call", "Greeter.Count", '{"to":1000}', "--timeout", "200"]);
       expect(late.code).toBe(7);
       expect((await run(["call", "Greeter.Count", "--timeout", "soon"])).code).toBe(2);
+    },
+    slow,
+  );
+
+  it(
+    "gives a call up at Ctrl-C, at the other end too",
+    async () => {
+      const running = startCli(["call", "Greeter.Count", '{"to":77}'], { env: trellis.env() });
+      await eventually(() => counting.has(77), { timeout: 30_000 });
+      expect(await running.end("SIGINT")).toBe(130);
+      expect(running.output).toBe("");
+      await eventually(() => !counting.has(77));
     },
     slow,
   );

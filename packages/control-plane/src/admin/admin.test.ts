@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineApp, use } from "@trellis/contract";
 import type { ConnectArgs } from "@trellis/runtime";
-import { connectClientWith, nodePlatform } from "@trellis/runtime/node";
+import { connectClientWith, connectServiceWith, nodePlatform } from "@trellis/runtime/node";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type ControlPlane, startControlPlane } from "../control-plane.ts";
 import { coreApi } from "../core/api.ts";
@@ -92,6 +92,16 @@ describe("the platform's own API in dev mode", () => {
       },
       { timeout: 8_000, interval: 100 },
     );
+  });
+
+  it("lets nobody be the platform, the holder of the token included", async () => {
+    const plane = await start({ mode: "dev" });
+    const { devToken = "" } = plane;
+    const impostor = await connectServiceWith(
+      { participant: platformParticipant, trellisUrl: plane.url, runtime: { log: false } },
+      { platform: { ...nodePlatform, discover: () => ({ production: false, devToken }) } },
+    );
+    expect(impostor.isErr() && impostor.error).toMatchObject({ code: "trellis.bootstrap.denied" });
   });
 
   it("does not let itself be changed", async () => {
