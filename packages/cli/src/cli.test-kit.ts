@@ -129,10 +129,21 @@ export async function runShell(line: string, options: RunOptions = {}): Promise<
     cwd,
     env: { ...cleanEnv(), TRELLIS: `${process.execPath} ${launcher}`, ...env },
     stdio: ["ignore", "pipe", "pipe"],
+    detached: true,
   });
   const running = new Running(child);
+  leftovers.push(() => killGroup(child.pid));
   const code = await running.exited;
   return { code, stdout: running.stdout, stderr: running.stderr };
+}
+
+/** Ends what a line of shell has left, when a test gave it up. */
+function killGroup(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, "SIGKILL");
+  } catch {
+    // All of it has ended, as it should.
+  }
 }
 
 /** A folder of the test's own, below one whose name is hard on programs that build commands from texts. */
