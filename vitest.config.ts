@@ -8,6 +8,8 @@ export default defineConfig({
   test: {
     include: ["packages/*/src/**/*.test.ts", "tests/**/*.test.ts"],
     pool: "forks",
+    // Most tests wait for real servers; two at a time is what a small machine has cores for.
+    maxWorkers: 2,
     testTimeout: 20_000,
     hookTimeout: 30_000,
     restoreMocks: true,
