@@ -95,7 +95,7 @@ describe("the proof of a request", () => {
     const request = capture();
     const url = `${trellis.url}${BOOTSTRAP_PATHS.service}`;
     const answers = await Promise.all(Array.from({ length: 8 }, () => send(url, request)));
-    const statuses = answers.map(({ status }) => status).sort();
+    const statuses = answers.map(({ status }) => status).sort((a, b) => a - b);
     expect(statuses).toEqual([200, ...Array<number>(7).fill(409)]);
     expect(refusal(await send(url, request))).toEqual([409, "trellis.bootstrap.request_replayed"]);
     // Another body under the id of a request that was taken.

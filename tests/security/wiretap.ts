@@ -41,7 +41,7 @@ export function wiretap(): Wiretap {
         ...options,
         callback: (error, message) => {
           if (error === null) hear(message);
-          callback(error, message);
+          void callback(error, message);
         },
       });
     };
