@@ -35,6 +35,7 @@ export { CallError, type CallErrorOptions } from "./errors/call-error.ts";
 export { type DeclaredErrors, decodeError } from "./errors/decode-error.ts";
 export { encodeError, encodeErrorText } from "./errors/encode-error.ts";
 export type { ErrorEnvelope } from "./errors/envelope.ts";
+export { FeedError, type FeedErrorReason } from "./errors/feed-error.ts";
 export {
   ConflictError,
   NotFoundError,
@@ -46,6 +47,60 @@ export { BusyError, CancelledError, type CancelReason, TimeoutError } from "./er
 export { TransportError } from "./errors/transport-error.ts";
 export type { CallErrors, TrellisError } from "./errors/trellis-error.ts";
 export { ValidationError } from "./errors/validation-error.ts";
+export {
+  decodeFeedChallenge,
+  encodeFeedChallenge,
+  type FeedChallenge,
+  type FeedChallengeInput,
+  type FeedChallengeKind,
+  verifyFeedChallenge,
+} from "./feeds/feed-challenge.ts";
+export {
+  decodeFeedControl,
+  encodeFeedControl,
+  FEED_NOTE_KINDS,
+  type FeedControlFrame,
+  type FeedControlInput,
+  type FeedNote,
+  type FeedNoteKind,
+  isFeedControl,
+  verifyFeedControl,
+} from "./feeds/feed-control.ts";
+export { FEED_END_REASONS, type FeedEndReason } from "./feeds/feed-end.ts";
+export {
+  decodeFeedFrame,
+  encodeFeedEnd,
+  encodeFeedItems,
+  FEED_ITEMS_OVERHEAD,
+  type FeedEndFrame,
+  type FeedEndInput,
+  type FeedFrame,
+  type FeedFramePlace,
+  type FeedItemsFrame,
+  type FeedItemsInput,
+  verifyFeedFrame,
+} from "./feeds/feed-frame.ts";
+export { deriveFeedKey } from "./feeds/feed-key.ts";
+export { MAX_FRAME_SESSIONS } from "./feeds/feed-layout.ts";
+export {
+  type FeedOpened,
+  FeedOpenedSchema,
+  type FeedOpening,
+  readFeedOpening,
+} from "./feeds/feed-opening.ts";
+export {
+  FeedReceiver,
+  type FeedReceiverDue,
+  type FeedReceiverVerdict,
+  type FeedReport,
+} from "./feeds/feed-receiver.ts";
+export {
+  FeedSender,
+  type FeedSenderDecision,
+  type FeedSenderDue,
+  type FeedSenderPhase,
+} from "./feeds/feed-sender.ts";
+export { FEED_TIMING, FEED_WINDOW } from "./feeds/feed-window.ts";
 export {
   CONTROL_KINDS,
   CONTROL_LABEL,
@@ -108,7 +163,13 @@ export {
   verifyHeartbeat,
 } from "./health/heartbeat.ts";
 export { isId, newId } from "./ids/ulid.ts";
-export { decodeJson, decodeJsonBytes, type JsonDecoding } from "./json/decode.ts";
+export {
+  decodeJson,
+  decodeJsonBytes,
+  decodeJsonList,
+  type JsonDecoding,
+  type JsonListDecoding,
+} from "./json/decode.ts";
 export { encodeJson, type JsonEncoding } from "./json/encode.ts";
 export { type JsonIssue, MAX_JSON_DEPTH } from "./json/issue.ts";
 export type { DeriveInput, ExchangeKey, MacKey, Port, SealInput, SigningKey } from "./port/port.ts";
