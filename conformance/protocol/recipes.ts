@@ -44,6 +44,7 @@ import {
   transcript,
   utf8Bytes,
 } from "@trellis/protocol";
+import { feedRecipes } from "../feeds/recipes.ts";
 import { bytes, type Recipes, recipe } from "./recipe.ts";
 import { errorRecipes } from "./recipes-errors.ts";
 import { statementRecipes } from "./recipes-statements.ts";
@@ -248,4 +249,5 @@ export const VECTOR_FILES: Readonly<Record<string, Recipes>> = {
   json,
   statements: statementRecipes,
   errors: errorRecipes,
+  "../feeds/feeds": feedRecipes,
 };
