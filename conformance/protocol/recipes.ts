@@ -45,6 +45,8 @@ import {
   utf8Bytes,
 } from "@trellis/protocol";
 import { feedRecipes } from "../feeds/recipes.ts";
+import { kvRecipes } from "../kv/recipes.ts";
+import { storeRecipes } from "../store/recipes.ts";
 import { bytes, type Recipes, recipe } from "./recipe.ts";
 import { errorRecipes } from "./recipes-errors.ts";
 import { statementRecipes } from "./recipes-statements.ts";
@@ -250,4 +252,6 @@ export const VECTOR_FILES: Readonly<Record<string, Recipes>> = {
   statements: statementRecipes,
   errors: errorRecipes,
   "../feeds/feeds": feedRecipes,
+  "../kv/kv": kvRecipes,
+  "../store/store": storeRecipes,
 };

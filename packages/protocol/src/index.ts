@@ -36,6 +36,7 @@ export { type DeclaredErrors, decodeError } from "./errors/decode-error.ts";
 export { encodeError, encodeErrorText } from "./errors/encode-error.ts";
 export type { ErrorEnvelope } from "./errors/envelope.ts";
 export { FeedError, type FeedErrorReason } from "./errors/feed-error.ts";
+export { KVError, type KVErrorReason } from "./errors/kv-error.ts";
 export {
   ConflictError,
   NotFoundError,
@@ -43,6 +44,7 @@ export {
   type UnavailableReason,
 } from "./errors/presence-errors.ts";
 export { RemoteError } from "./errors/remote-error.ts";
+export { StoreError, type StoreErrorReason } from "./errors/store-error.ts";
 export { BusyError, CancelledError, type CancelReason, TimeoutError } from "./errors/timing-errors.ts";
 export { TransportError } from "./errors/transport-error.ts";
 export type { CallErrors, TrellisError } from "./errors/trellis-error.ts";
@@ -172,7 +174,33 @@ export {
 } from "./json/decode.ts";
 export { encodeJson, type JsonEncoding } from "./json/encode.ts";
 export { type JsonIssue, MAX_JSON_DEPTH } from "./json/issue.ts";
-export type { DeriveInput, ExchangeKey, MacKey, Port, SealInput, SigningKey } from "./port/port.ts";
+export {
+  KV_DELETED,
+  KV_MARKER_HEADER,
+  KV_OPERATION_HEADER,
+  KV_VERSION_HEADER,
+  KV_WRITE_HEADER,
+  type KvEntryHeaders,
+  type KvEntryKind,
+  kvEntryKind,
+} from "./kv/kv-entry.ts";
+export {
+  decodeKvKey,
+  encodeKvKey,
+  kvKeyProblem,
+  kvPrefixFilter,
+  MAX_KV_KEY_LENGTH,
+} from "./kv/kv-key.ts";
+export { kvPrefix, kvStreamName, kvWatchPrefix } from "./kv/kv-subject.ts";
+export type {
+  DeriveInput,
+  ExchangeKey,
+  HashStream,
+  MacKey,
+  Port,
+  SealInput,
+  SigningKey,
+} from "./port/port.ts";
 export {
   HTTP_PROOF_LABEL,
   type HttpProofClaims,
@@ -243,6 +271,20 @@ export {
   type VerifyStatementInput,
   verifyStatement,
 } from "./statements/verify-statement.ts";
+export { safeFileName } from "./store/file-name.ts";
+export { decodeListCursor, encodeListCursor } from "./store/list-cursor.ts";
+export { decodeObjectDigest, encodeObjectDigest } from "./store/object-digest.ts";
+export { decodeObjectMeta, encodeObjectMeta, type ObjectLink, type ObjectMeta } from "./store/object-meta.ts";
+export {
+  decodeStoreKey,
+  encodeStoreKey,
+  MAX_STORE_KEY_BYTES,
+  storeChunkPrefix,
+  storeKeyProblem,
+  storeMetaPrefix,
+  storeStreamName,
+  storeWatchPrefix,
+} from "./store/store-key.ts";
 export {
   AUTHORIZATION_STREAM,
   authorizationGetSubject,

@@ -26,6 +26,10 @@ class PortableMacKey implements MacKey {
  */
 export const portablePort: Port = {
   sha256: (data) => sha256(data),
+  sha256Stream() {
+    const hash = sha256.create();
+    return { update: (data) => void hash.update(data), digest: () => hash.digest() };
+  },
   macKey: (raw) => new PortableMacKey(raw),
   mac(key, first, second) {
     if (!(key instanceof PortableMacKey)) throw new TypeError("This MAC key was made by another port.");

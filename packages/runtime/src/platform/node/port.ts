@@ -33,6 +33,10 @@ class NodeMacKey implements MacKey {
 /** The port on the crypto of Node. */
 export const nodePort: Port = {
   sha256: typeof crypto.hash === "function" ? hashAtOnce : hashByObject,
+  sha256Stream() {
+    const hash = crypto.createHash("sha256");
+    return { update: (data) => void hash.update(data), digest: () => hash.digest() };
+  },
   macKey: (raw) => new NodeMacKey(raw),
   mac(key, first, second) {
     if (!(key instanceof NodeMacKey)) throw new TypeError("This MAC key was made by another port.");
