@@ -1,6 +1,7 @@
 import {
   AuthorizationError,
   type Msg,
+  type MsgHdrs,
   type NatsConnection,
   PermissionViolationError,
   type Status,
@@ -92,9 +93,18 @@ export class Broker {
 
   /** Hands one message to the socket; false when it is down (B1) or does not take the message. */
   publish(subject: string, payload: Uint8Array, reply?: string): boolean {
+    return this.publishWith(subject, payload, reply === undefined ? undefined : { reply });
+  }
+
+  /** {@link publish} with headers. */
+  publishWith(
+    subject: string,
+    payload: Uint8Array,
+    options: { reply?: string; headers?: MsgHdrs } | undefined,
+  ): boolean {
     if (!this.#up || this.#nats.isClosed()) return false;
     try {
-      this.#nats.publish(subject, payload, reply === undefined ? undefined : { reply });
+      this.#nats.publish(subject, payload, options);
       return true;
     } catch (error) {
       // Sizes are checked before; this is a limit that shrank, or a subject that is none.

@@ -108,6 +108,10 @@ export class Link implements Connection {
   get replies(): Inbox {
     return this.#need().replies;
   }
+  /** Where JetStream answers. */
+  get answers(): Inbox {
+    return this.#need().answers;
+  }
   get directGet(): DirectGet {
     return this.#need().directGet;
   }
@@ -313,6 +317,7 @@ export class Link implements Connection {
 export interface Wired {
   readonly broker: Broker;
   readonly replies: Inbox;
+  readonly answers: Inbox;
   readonly directGet: DirectGet;
   readonly routes: Routes;
   readonly notices: NoticeReader;
