@@ -37,6 +37,9 @@ export interface BrokerEvents {
 /** What a step of closing may take where the network swallows everything. */
 const closeStepMs = 400;
 
+/** Hears of a refused publish: its subject, and the error for whoever waits for an answer to it. */
+export type DenialListener = (subject: string, error: AuthError) => void;
+
 type MessageHandler = (message: Msg) => void;
 
 export interface SubscribeOptions {
@@ -51,6 +54,7 @@ export class Broker {
   readonly #log: Logger;
   readonly #events: BrokerEvents;
   readonly #publishDenied = new Map<string, Set<(error: AuthError) => void>>();
+  readonly #anyDenied = new Set<DenialListener>();
   #maxPayload = 1024 * 1024;
   #up = true;
   #generation = 1;
@@ -138,6 +142,12 @@ export class Broker {
     };
   }
 
+  /** Hears of every refused publish: for those with many requests under way, at no cost per request. */
+  onAnyPublishDenied(listener: DenialListener): () => void {
+    this.#anyDenied.add(listener);
+    return () => void this.#anyDenied.delete(listener);
+  }
+
   /** Resolves when the server has seen everything published so far; rejects when the socket is down. */
   async flush(): Promise<void> {
     if (!this.#up)
@@ -202,6 +212,7 @@ export class Broker {
     const listeners = this.#publishDenied.get(error.subject);
     this.#log.warn({ subject: error.subject }, "The broker refused a publish");
     for (const listener of listeners ?? []) listener(denied(error));
+    for (const listener of this.#anyDenied) listener(error.subject, denied(error));
   }
 }
 
