@@ -44,6 +44,7 @@ import {
   transcript,
   utf8Bytes,
 } from "@trellis/protocol";
+import { eventRecipes } from "../events/recipes.ts";
 import { feedRecipes } from "../feeds/recipes.ts";
 import { kvRecipes } from "../kv/recipes.ts";
 import { storeRecipes } from "../store/recipes.ts";
@@ -251,6 +252,7 @@ export const VECTOR_FILES: Readonly<Record<string, Recipes>> = {
   json,
   statements: statementRecipes,
   errors: errorRecipes,
+  "../events/events": eventRecipes,
   "../feeds/feeds": feedRecipes,
   "../kv/kv": kvRecipes,
   "../store/store": storeRecipes,

@@ -50,6 +50,68 @@ export { TransportError } from "./errors/transport-error.ts";
 export type { CallErrors, TrellisError } from "./errors/trellis-error.ts";
 export { ValidationError } from "./errors/validation-error.ts";
 export {
+  DEAD_LETTER_HEADERS,
+  type DeadLetter,
+  type DeadReason,
+  deadLetterSubject,
+  REPLAY_HEADERS,
+  readDeadLetter,
+  replaySubject,
+  writeDeadLetter,
+} from "./events/dead-letter.ts";
+export {
+  EVENT_HEADERS,
+  type EventHeadersReading,
+  type EventStamp,
+  isEventId,
+  isTraceState,
+  readEventHeaders,
+  writeEventHeaders,
+} from "./events/event-headers.ts";
+export {
+  EVENT_ID_LABEL,
+  EVENT_LABEL,
+  type EventFacts,
+  eventLeaf,
+  eventMessageId,
+} from "./events/event-leaf.ts";
+export {
+  type EventAddress,
+  type EventPlace,
+  eventParamText,
+  eventPlace,
+  MAX_EVENT_PARAM,
+  type ParamText,
+  readEventSubject,
+} from "./events/event-params.ts";
+export {
+  EVENT_ROOT_LABEL,
+  type EventProof,
+  eventRootBytes,
+  readEventProof,
+  type SignEventsInput,
+  signEvents,
+} from "./events/event-proof.ts";
+export {
+  EVENT_CLOCK_LEEWAY_MS,
+  EVENT_REFUSALS,
+  type EventPublisher,
+  type EventRefusal,
+  eventRoot,
+  refuseEvent,
+  type StoredEvent,
+} from "./events/event-verdict.ts";
+export {
+  MAX_MERKLE_LEAVES,
+  type MerkleProof,
+  type MerkleTree,
+  merkleLeaf,
+  merklePath,
+  merkleRoot,
+  merkleTree,
+} from "./events/merkle.ts";
+export { isPreparedEvent, type PreparedEvent, PreparedEventSchema } from "./events/prepared-event.ts";
+export {
   decodeFeedChallenge,
   encodeFeedChallenge,
   type FeedChallenge,

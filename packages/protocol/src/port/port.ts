@@ -67,6 +67,8 @@ export interface Port {
     keyPair(seed?: Uint8Array): SigningKey;
     /** `false` for a wrong signature and for keys or signatures of a wrong form; never throws. */
     verify(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean;
+    /** The same off the main thread where the platform can: a verification takes as long as a hundred hashes. */
+    verifyLater(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): Promise<boolean>;
   };
   readonly x25519: {
     /** A key pair of the secret, or a fresh one. */

@@ -43,13 +43,8 @@ export const portablePort: Port = {
       const seed = given === undefined ? randomBytes(32) : Uint8Array.from(given);
       return { seed, publicKey: ed25519.getPublicKey(seed), sign: (data) => ed25519.sign(data, seed) };
     },
-    verify(publicKey, data, signature) {
-      try {
-        return ed25519.verify(signature, data, publicKey, { zip215: false });
-      } catch {
-        return false;
-      }
-    },
+    verify: verified,
+    verifyLater: async (publicKey, data, signature) => verified(publicKey, data, signature),
   },
   x25519: {
     keyPair(given) {
@@ -74,3 +69,11 @@ export const portablePort: Port = {
   random: (length) => randomBytes(length),
   utf8: { length: utf8Length, write: writeUtf8, read: readUtf8 },
 };
+
+function verified(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean {
+  try {
+    return ed25519.verify(signature, data, publicKey, { zip215: false });
+  } catch {
+    return false;
+  }
+}
