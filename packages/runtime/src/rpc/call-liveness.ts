@@ -111,7 +111,8 @@ export class CallLiveness {
       if (call.frame === undefined) continue;
       if (stalled > sweepMs) call.excuse(stalled);
       if (now >= call.giveUpAt) this.#onLost(call);
-      else if (now - Math.max(call.heardAt, call.askedAt) > silenceMs) this.#ping(call, call.heardAt + lostMs);
+      else if (now - Math.max(call.heardAt, call.askedAt) > silenceMs)
+        this.#ping(call, call.heardAt + lostMs);
       asking ||= call.asked;
     }
     if (!asking) this.#control.forgetPings();

@@ -38,7 +38,9 @@ describe("the facade of callers", () => {
     const result = await client.rpc.shop.book({ name: "Ada" });
     if (result.isOk()) return expectTypeOf(result.value).toEqualTypeOf<{ seat: number }>();
     const { error } = result;
-    expectTypeOf(error).toEqualTypeOf<InstanceType<typeof Taken> | InstanceType<typeof Closed> | CallErrors>();
+    expectTypeOf(error).toEqualTypeOf<
+      InstanceType<typeof Taken> | InstanceType<typeof Closed> | CallErrors
+    >();
     if (error.kind === "call") return expectTypeOf<CancelledError>().toExtend<typeof error>();
     switch (error.type) {
       case "Taken":
