@@ -6,14 +6,15 @@ export class StoredRecord {
   /** Position in the stream. */
   readonly sequence: number;
   readonly data: Uint8Array;
-  readonly #timeText: string;
+  /** When the server stored it, as it says so. */
+  readonly timeText: string;
   readonly #others: ReadonlyMap<string, string> | undefined;
 
   private constructor(fields: Fields, data: Uint8Array) {
     this.subject = fields.subject;
     this.sequence = fields.sequence;
     this.data = data;
-    this.#timeText = fields.time;
+    this.timeText = fields.time;
     this.#others = fields.others;
   }
 
@@ -30,7 +31,22 @@ export class StoredRecord {
 
   /** When the server stored it. */
   get storedAt(): Date {
-    return new Date(this.#timeText);
+    return new Date(this.timeText);
+  }
+
+  get bytes(): number {
+    return this.data.length;
+  }
+
+  /** It goes away by itself. */
+  get expires(): boolean {
+    return this.#others?.has("Nats-TTL") ?? false;
+  }
+
+  /** Of a republished message: the sequence of the one before it on its subject, 0 when it is the first. */
+  get previous(): number | undefined {
+    const text = this.#others?.get("Nats-Last-Sequence");
+    return text === undefined ? undefined : Number(text);
   }
 
   /** A header that its writer gave, or that the server added of its own. */
