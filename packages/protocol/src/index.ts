@@ -89,6 +89,7 @@ export {
   type EventProof,
   eventRootBytes,
   readEventProof,
+  readWhole,
   type SignEventsInput,
   signEvents,
 } from "./events/event-proof.ts";

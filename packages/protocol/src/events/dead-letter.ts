@@ -10,6 +10,8 @@ export const DEAD_LETTER_HEADERS = {
   stored: "Trellis-Dead-Stored",
   sequence: "Trellis-Dead-Sequence",
   at: "Trellis-Dead-At",
+  /** The event's own message id: in this stream it would be another's. */
+  messageId: "Trellis-Dead-Message-Id",
   /** `omitted`: the event was so large that it does not fit beside the reason; it is still in its stream. */
   body: "Trellis-Dead-Body",
 } as const;
@@ -99,8 +101,9 @@ export function replaySubject(consumer: string): string {
   return `events.v1.replay.${consumer}`;
 }
 
-/** The headers that a replayed event has beside its own: where and when it was stored at first. */
+/** The headers that a replayed event has beside its own: where, when and under which id it was stored at first. */
 export const REPLAY_HEADERS = {
+  messageId: "Trellis-Replay-Message-Id",
   subject: "Trellis-Replay-Subject",
   stored: "Trellis-Replay-Stored",
 } as const;

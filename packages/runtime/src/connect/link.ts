@@ -7,6 +7,7 @@ import {
   toBase64Url,
 } from "@trellis/protocol";
 import { sleep } from "../lifecycle/backoff.ts";
+import { BrokerRequests } from "../jetstream/broker-requests.ts";
 import { Phase } from "../lifecycle/phase.ts";
 import { TimerWheel } from "../lifecycle/timer-wheel.ts";
 import type { Logger } from "../logging/logger.ts";
@@ -75,6 +76,7 @@ export class Link implements Connection {
   #resolveClosed: (error: Error | undefined) => void = () => {};
   #session: Session;
   #wired: Wired | undefined;
+  #requests: BrokerRequests | undefined;
   #shut: Promise<void> | undefined;
   readonly #ends = new ConnectionEnds();
   /** When the newest route of our own deployment that we followed was stated. */
@@ -112,6 +114,11 @@ export class Link implements Connection {
   get answers(): Inbox {
     return this.#need().answers;
   }
+  /** Requests to JetStream; made when the first surface needs it. */
+  get requests(): BrokerRequests {
+    this.#requests ??= new BrokerRequests(this);
+    return this.#requests;
+  }
   get directGet(): DirectGet {
     return this.#need().directGet;
   }
@@ -123,6 +130,9 @@ export class Link implements Connection {
   }
   get callers(): Callers {
     return this.#need().callers;
+  }
+  get revocations(): Revocations {
+    return this.#need().revocations;
   }
   get refresher(): Refresher {
     return this.#need().refresher;

@@ -117,7 +117,7 @@ class Publish extends BrokerRequest {
     if (isNoResponders(message)) return this.onMissing();
     this.done();
     const answer = readAck(message);
-    if (answer === undefined) this.#reject(notAnAck());
+    if (answer === undefined) this.#reject(unreadableAck());
     else if (answer instanceof PublishError) this.#reject(answer);
     else this.#resolve(answer);
   }
@@ -127,7 +127,8 @@ class Publish extends BrokerRequest {
   }
 }
 
-function readAck(message: Msg): PubAck | PublishError | undefined {
+/** Reads the answer to a publish; `undefined` when it is none. */
+export function readAck(message: Msg): PubAck | PublishError | undefined {
   let answer: { stream?: unknown; seq?: unknown; duplicate?: unknown; error?: unknown };
   try {
     answer = message.json();
@@ -150,7 +151,7 @@ function refusal(error: { code?: unknown; err_code?: unknown; description?: unkn
   });
 }
 
-function notAnAck(): TransportError {
+export function unreadableAck(): TransportError {
   return new TransportError({
     code: "trellis.jetstream.unreadable",
     message: "The broker's answer to a write cannot be understood, or its sequence is beyond 2^53.",
