@@ -108,6 +108,7 @@ describe("prefixes of keys", () => {
     expect(kvPrefixFilter("a.b/")).toEqual({ tokens: "=YS5i.>", exact: true });
     expect(kvPrefixFilter("/")).toEqual({ tokens: "=.>", exact: true });
     expect(() => kvPrefixFilter("\ud800/")).toThrow(TypeError);
+    expect(() => kvPrefixFilter(`${"ü".repeat(2_000)}/`)).toThrow(TypeError);
   });
 
   it("never leave out a key that begins with them", () => {

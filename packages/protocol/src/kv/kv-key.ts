@@ -55,7 +55,9 @@ export function kvPrefixFilter(prefix: string): { readonly tokens: string; reado
   if (end === -1) return { tokens: ">", exact: prefix === "" };
   if (hasLoneSurrogate(prefix))
     throw new TypeError("A prefix has a lone surrogate, which has no UTF-8 form.");
-  return { tokens: `${encode(prefix.slice(0, end))}.>`, exact: end === prefix.length - 1 };
+  const tokens = prefix.length > MAX_KV_KEY_LENGTH ? "" : encode(prefix.slice(0, end));
+  if (tokens === "" || tokens.length > MAX_KV_KEY_LENGTH) throw new TypeError("A prefix is too long.");
+  return { tokens: `${tokens}.>`, exact: end === prefix.length - 1 };
 }
 
 function encode(key: string): string {

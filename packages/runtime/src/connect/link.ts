@@ -6,8 +6,8 @@ import {
   TransportError,
   toBase64Url,
 } from "@trellis/protocol";
-import { sleep } from "../lifecycle/backoff.ts";
 import { BrokerRequests } from "../jetstream/broker-requests.ts";
+import { sleep } from "../lifecycle/backoff.ts";
 import { Phase } from "../lifecycle/phase.ts";
 import { TimerWheel } from "../lifecycle/timer-wheel.ts";
 import type { Logger } from "../logging/logger.ts";

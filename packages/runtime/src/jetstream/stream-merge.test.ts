@@ -6,23 +6,23 @@ interface Rec extends MergeRecord {
   readonly sequence: number;
 }
 
-function rec(subject: string, sequence: number, previous = 0, stream = "s"): Rec {
-  return { subject, sequence, previous, timeText: `${stream}${sequence}`, expires: false, bytes: 10 };
+function rec(subject: string, sequence: number, previous = 0): Rec {
+  return { subject, sequence, previous, timeText: `s${sequence}`, expires: false, bytes: 10 };
+}
+
+/** A message of a stream that was made anew. */
+function other(subject: string, sequence: number): Rec {
+  return { ...rec(subject, sequence), timeText: `other${sequence}` };
 }
 
 /** A stream that keeps the last message of each subject. */
 class Model {
-  readonly name: string;
   sequence = 0;
   readonly last = new Map<string, Rec>();
 
-  constructor(name = "s") {
-    this.name = name;
-  }
-
   put(subject: string): Rec {
     this.sequence += 1;
-    const record = rec(subject, this.sequence, this.last.get(subject)?.sequence ?? 0, this.name);
+    const record = rec(subject, this.sequence, this.last.get(subject)?.sequence ?? 0);
     this.last.set(subject, record);
     return record;
   }
@@ -143,7 +143,7 @@ describe("a stream that is not the one that it was", () => {
   });
 
   it("was made anew, with as many messages as before", () => {
-    expect(following().endPage({ records: [rec("b", 2, 0, "other")], complete: true }).replaced).toBe(true);
+    expect(following().endPage({ records: [other("b", 2)], complete: true }).replaced).toBe(true);
   });
 
   it("was made anew and has grown larger", () => {
@@ -165,7 +165,7 @@ describe("a stream that is not the one that it was", () => {
   it("is looked at when a live message has a sequence from the past", () => {
     const merge = following();
     merge.endPage({ records: [rec("b", 2)], complete: true });
-    expect(merge.live(rec("x", 1, 0, "other"))).toBe(false);
+    expect(merge.live(other("x", 1))).toBe(false);
     expect(merge.beginPage()).toBe(2);
   });
 });

@@ -49,33 +49,33 @@ export async function openTestLink(servers: string, options: { user?: string } =
   connections += 1;
   const answers = new Inbox(nodePort, `test-${process.pid}-${connections}`, "j");
   answers.listen(broker, () => {});
-  const link = {
-    broker,
-    answers,
-    wheel,
-    nats,
-    platform: { port: nodePort },
-    log: silentLogger,
-    get isClosed() {
+  class Kit implements TestLink {
+    readonly broker = broker;
+    readonly answers = answers;
+    readonly wheel = wheel;
+    readonly nats = nats;
+    readonly platform = { port: nodePort };
+    readonly log = silentLogger;
+    readonly requests: BrokerRequests = new BrokerRequests(this);
+
+    get isClosed(): boolean {
       return closed;
-    },
-    listen(listener: LinkListener) {
+    }
+
+    listen(listener: LinkListener): () => void {
       listeners.add(listener);
       return () => void listeners.delete(listener);
-    },
-    async close() {
+    }
+
+    async close(): Promise<void> {
+      if (closed) return;
       closed = true;
       tell((listener) => listener.onClosed?.("stopped"));
       wheel.stop();
       await broker.close();
-    },
-  };
-  return { ...link, isClosed: false, requests: new BrokerRequests(link), ...dynamic(link) };
-}
-
-/** Spreading would freeze the getter. */
-function dynamic(link: { readonly isClosed: boolean }): object {
-  return Object.defineProperty({}, "isClosed", { enumerable: true, get: () => link.isClosed });
+    }
+  }
+  return new Kit();
 }
 
 /** A server, an administrator of its streams, and links to it. */
@@ -83,9 +83,12 @@ export interface Streams extends AsyncDisposable {
   readonly nats: TestNats;
   readonly admin: NatsConnection;
   readonly manager: JetStreamManager;
-  link(servers?: string): Promise<TestLink>;
+  /** `user`: name and password of a user of the configuration. */
+  link(servers?: string, user?: string): Promise<TestLink>;
   /** A bucket as the control plane makes it. */
   addBucket(bucket: string, changes?: Partial<StreamConfig>): Promise<void>;
+  /** Takes the republish of a bucket away, or gives it back. */
+  silence(bucket: string, silent: boolean): Promise<void>;
   addStore(name: string, changes?: Partial<StreamConfig>): Promise<void>;
 }
 
@@ -98,13 +101,24 @@ export async function startStreams(config?: string): Promise<Streams> {
     nats,
     admin,
     manager,
-    async link(servers = nats.url) {
-      const link = await openTestLink(servers);
+    async link(servers = nats.url, user) {
+      const link = await openTestLink(servers, user === undefined ? {} : { user });
       links.push(link);
       return link;
     },
     async addBucket(bucket, changes = {}) {
       await manager.streams.add({ ...bucketConfig(bucket), ...changes });
+    },
+    async silence(bucket, silent) {
+      const { republish: _, ...config } = bucketConfig(bucket);
+      const wanted = silent ? config : bucketConfig(bucket);
+      // A whole update: what is left out is gone.
+      const answer = await admin.request(
+        `$JS.API.STREAM.UPDATE.${kvStreamName(bucket)}`,
+        JSON.stringify({ ...wanted, retention: "limits", storage: "file", num_replicas: 1 }),
+      );
+      const { error } = answer.json<{ error?: { description: string } }>();
+      if (error !== undefined) throw new Error(error.description);
     },
     async addStore(name, changes = {}) {
       await manager.streams.add({ ...storeConfig(name), ...changes });
