@@ -2,6 +2,7 @@ import type { Msg } from "@nats-io/nats-core";
 import type { PreparedEvent } from "@trellis/protocol";
 import { isNoResponders } from "../connect/inbox.ts";
 import { BrokerRequest, type RequestFailure } from "../jetstream/broker-request.ts";
+import { noStream } from "../jetstream/broker-requests.ts";
 import { type PubAck, PublishError, readAck, unreadableAck } from "../jetstream/publisher.ts";
 import { rawHeaders } from "./message-headers.ts";
 
@@ -17,7 +18,7 @@ export class EventPublish extends BrokerRequest {
   readonly subject: string;
   readonly payload: Uint8Array;
   readonly repeatable = true;
-  /** It was handed to the socket, at least once. */
+  /** It was handed to the socket, and nothing is known of it since. */
   sent = false;
   readonly #onEnd: (outcome: PubAck | PublishError | RequestFailure) => void;
 
@@ -37,12 +38,15 @@ export class EventPublish extends BrokerRequest {
   }
 
   override onReply(message: Msg): void {
-    if (isNoResponders(message)) return this.onMissing();
+    if (isNoResponders(message)) {
+      this.sent = false; // nobody took it
+      return this.onMissing();
+    }
     this.done();
     this.#onEnd(readAck(message) ?? unreadableAck());
   }
 
   override fail(error: RequestFailure): void {
-    this.#onEnd(error);
+    this.#onEnd(error.type === "TimeoutError" && this.misses > 0 && !this.sent ? noStream() : error);
   }
 }

@@ -138,7 +138,7 @@ export class BrokerRequests implements RequestOwner {
 const tooMany = "Too many requests to the broker are pending in this process";
 
 /** The error of a request to a stream that is not there. */
-function noStream(): TransportError {
+export function noStream(): TransportError {
   return new TransportError({
     code: "trellis.jetstream.no_stream",
     message: "The broker has no such stream.",
