@@ -16,6 +16,7 @@ import { type EventListener, exhausted, type Outcome, type WorkOptions, workOn }
 import { KeyOrder } from "./key-order.ts";
 import { LookAhead } from "./look-ahead.ts";
 import { retryDelay } from "./retry-delay.ts";
+import { Takeover } from "./takeover.ts";
 
 export type ConsumerLink = VerifierLink & Pick<Link, "broker" | "listen" | "log" | "platform">;
 
@@ -59,6 +60,7 @@ export class EventConsumer {
   readonly #burying = new Map<EventDelivery, Timer | undefined>();
   readonly #replays: string;
   #stopping = false;
+  #takeover: Takeover | undefined;
   #onQuiet: (() => void) | undefined;
 
   constructor(options: EventConsumerOptions) {
@@ -87,7 +89,7 @@ export class EventConsumer {
       inbox: link.session.authorization.inbox,
       ackWaitMs: binding.ackWaitMs,
       prefetch: this.#ordered ? orderedPrefetch : this.#ahead.prefetch,
-      group: this.#ordered ? "key" : undefined,
+      ...(this.#ordered ? { group: "key", onPinned: () => this.#onPinned() } : {}),
       onMessage: (message) => this.#onMessage(message),
     });
   }
@@ -113,7 +115,7 @@ export class EventConsumer {
   async stop(deadline: Deadline): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
-    this.#loop.stop();
+    await this.#loop.stop();
     if (!this.#ordered) this.#giveBack();
     if (await this.#quiet(Math.max(0, deadline.remaining() - abortGraceMs))) return this.#giveBack();
     for (const delivery of this.#running)
@@ -123,7 +125,28 @@ export class EventConsumer {
     log.warn({ consumer: this.alias, running: this.#running.size }, "Event handlers were left running");
   }
 
+  /** This replica takes the events over from another: those that the other one left come first. */
+  #onPinned(): void {
+    const { link, requests, binding } = this.#options;
+    this.#takeover ??= new Takeover({
+      loop: this.#loop,
+      requests,
+      binding,
+      log: link.log,
+      clock: link.clock,
+      onDone: (messages) => {
+        this.#takeover = undefined;
+        for (const message of messages) this.#take(message);
+      },
+    });
+  }
+
   #onMessage(message: PulledMessage): void {
+    if (this.#takeover === undefined || this.#stopping) this.#take(message);
+    else this.#takeover.add(message);
+  }
+
+  #take(message: PulledMessage): void {
     const origin = originOf(message, this.#replays);
     const delivery = new EventDelivery(message, origin, this.#ordered);
     this.#verify(delivery);
@@ -239,6 +262,7 @@ export class EventConsumer {
 
   /** Hands to other replicas what is not at work, in the order of the stream. */
   #giveBack(): void {
+    for (const message of this.#takeover?.end() ?? []) this.#take(message);
     const waiting = [...this.#order.drain(), ...this.#holding.keys()];
     for (const timer of this.#holding.values()) timer.clear();
     this.#holding.clear();

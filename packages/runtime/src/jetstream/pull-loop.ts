@@ -5,6 +5,7 @@ import { newReplyScope } from "../connect/inbox.ts";
 import type { Link } from "../connect/link.ts";
 import { backoffDelay } from "../lifecycle/backoff.ts";
 import { systemTimers, type Timer } from "../lifecycle/timers.ts";
+import { within } from "../lifecycle/within.ts";
 import { PullCredit } from "./pull-credit.ts";
 import { type MessageOwner, PulledMessage, readDelivery } from "./pulled-message.ts";
 import { SettledSequences } from "./settled-sequences.ts";
@@ -27,6 +28,8 @@ export interface PullOptions {
   /** Priority group of a pinned consumer: one process at a time gets its messages. */
   readonly group?: string | undefined;
   onMessage(message: PulledMessage): void;
+  /** The group's messages come here from now on; before, they may have gone to another process. */
+  onPinned?(): void;
 }
 
 /** How a pull loop fares. `failing`: nothing can come, for the reason given; it goes on trying. */
@@ -40,6 +43,7 @@ const heartbeatMs = 2_000;
 /** Silence for so long means that nobody works on our requests. */
 const silenceMs = 5_500;
 const watchMs = 1_000;
+const drainMs = 1_000;
 const retry = { initial: 200, max: 3_000 };
 
 /**
@@ -50,7 +54,7 @@ const retry = { initial: 200, max: 3_000 };
  * P2. A message is in work once: when it comes again meanwhile the new delivery is adopted, and when it comes again
  *     after it was settled here the server is told once more.
  * P3. A consumer that is gone, silent or refused is a failing state within seconds; when it is back, so are we.
- * P4. After `stop` nothing is asked for, and what comes late is handed back.
+ * P4. After `stop` nothing comes any more: what comes while it stops is handed over like the rest.
  */
 export class PullLoop implements MessageOwner {
   readonly broker: Broker;
@@ -121,12 +125,18 @@ export class PullLoop implements MessageOwner {
     this.#ask();
   }
 
-  /** Asks for nothing more. What is held stays held until it is settled. */
-  stop(): void {
+  /**
+   * Asks for nothing more, and takes back what it asked for; resolves when nothing can come any more. What is held
+   * stays held, and alive, until it is settled.
+   */
+  async stop(): Promise<void> {
     if (this.#state.phase === "idle") return;
     this.#state = { phase: "idle" };
     this.#credit.clear();
     this.#retrying?.clear();
+    // The server drops requests whose answers nobody takes; what it has sent by then is still handed over.
+    if (this.#subscription !== undefined && this.broker.up) await within(this.#subscription.drain(), drainMs);
+    this.#subscription?.unsubscribe();
     for (const unlisten of this.#unlisten.splice(0)) unlisten();
     if (this.#held.size === 0) this.#end();
   }
@@ -140,9 +150,8 @@ export class PullLoop implements MessageOwner {
     } else this.#askSoon();
   }
 
-  /** A stopped loop keeps its subscription while something is held, for what the server delivers again. */
+  /** Nothing is held any more that would have to be kept alive. */
   #end(): void {
-    this.#subscription?.unsubscribe();
     this.#watch?.clear();
     this.#watch = undefined;
   }
@@ -156,7 +165,7 @@ export class PullLoop implements MessageOwner {
     if (message.subject.startsWith(this.#inbox)) return this.#onStatus(message);
     this.#credit.got();
     this.#onAlive();
-    if (this.#options.group !== undefined) this.#pin = message.headers?.get("Nats-Pin-Id") || this.#pin;
+    if (this.#options.group !== undefined) this.#onPin(message.headers?.get("Nats-Pin-Id") ?? "");
     const facts = readDelivery(message.reply ?? "");
     if (facts === undefined)
       return this.#fail("the stream's sequences are beyond 2^53, or its answers unreadable");
@@ -171,9 +180,14 @@ export class PullLoop implements MessageOwner {
     const pulled = new PulledMessage(message, { facts, owner: this, now });
     if (facts.deliveries > 1 && this.#done.has(facts.sequence)) return pulled.ack();
     if (facts.deliveries === 1 && this.#done.has(facts.sequence)) this.#done.clear();
-    if (this.#state.phase === "idle") return pulled.nak();
     this.#held.set(facts.sequence, pulled);
     this.#options.onMessage(pulled);
+  }
+
+  #onPin(pin: string): void {
+    if (pin === "" || pin === this.#pin) return;
+    this.#pin = pin;
+    this.#options.onPinned?.();
   }
 
   #onStatus(message: Msg): void {
@@ -263,7 +277,7 @@ export class PullLoop implements MessageOwner {
   }
 
   #onClosed(): void {
-    this.stop();
+    void this.stop();
     this.#end();
   }
 
