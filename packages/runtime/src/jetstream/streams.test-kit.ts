@@ -1,11 +1,13 @@
 import { type JetStreamManager, jetstreamManager, type StreamConfig } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { kvPrefix, kvStreamName, kvWatchPrefix, storeStreamName, storeWatchPrefix } from "@trellis/protocol";
-import { startNats, type TestNats } from "@trellis/testing";
+import { eventually, startNats, type TestNats } from "@trellis/testing";
 import { Broker } from "../connect/broker.ts";
 import { Inbox } from "../connect/inbox.ts";
 import type { LinkListener } from "../connect/link.ts";
+import { systemClock } from "../lifecycle/clock.ts";
 import { TimerWheel } from "../lifecycle/timer-wheel.ts";
+import { within } from "../lifecycle/within.ts";
 import { silentLogger } from "../logging/logger.ts";
 import { nodePort } from "../platform/node/port.ts";
 import { BrokerRequests, type RequestLink } from "./broker-requests.ts";
@@ -13,6 +15,7 @@ import { BrokerRequests, type RequestLink } from "./broker-requests.ts";
 /** A link without a control plane: the broker alone, everything allowed. */
 export interface TestLink extends RequestLink {
   readonly platform: { readonly port: typeof nodePort };
+  readonly clock: { now(): number };
   readonly log: typeof silentLogger;
   readonly nats: NatsConnection;
   readonly requests: BrokerRequests;
@@ -55,6 +58,7 @@ export async function openTestLink(servers: string, options: { user?: string } =
     readonly wheel = wheel;
     readonly nats = nats;
     readonly platform = { port: nodePort };
+    readonly clock = systemClock;
     readonly log = silentLogger;
     readonly requests: BrokerRequests = new BrokerRequests(this);
 
@@ -87,6 +91,8 @@ export interface Streams extends AsyncDisposable {
   link(servers?: string, user?: string): Promise<TestLink>;
   /** A bucket as the control plane makes it. */
   addBucket(bucket: string, changes?: Partial<StreamConfig>): Promise<void>;
+  /** Takes the server down and up again; resolves when the administrator is connected too. */
+  restart(options?: { readonly kill?: boolean }): Promise<void>;
   /** Takes the republish of a bucket away, or gives it back. */
   silence(bucket: string, silent: boolean): Promise<void>;
   addStore(name: string, changes?: Partial<StreamConfig>): Promise<void>;
@@ -108,6 +114,13 @@ export async function startStreams(config?: string): Promise<Streams> {
     },
     async addBucket(bucket, changes = {}) {
       await manager.streams.add({ ...bucketConfig(bucket), ...changes });
+    },
+    async restart(options) {
+      await nats.restart(options);
+      await eventually(async () => {
+        await within(admin.flush(), 500);
+        return (await manager.getAccountInfo()).streams >= 0;
+      });
     },
     async silence(bucket, silent) {
       const { republish: _, ...config } = bucketConfig(bucket);

@@ -254,7 +254,7 @@ describe("restarts of the broker (C25, C26)", () => {
     await initialOf(whole);
     await initialOf(part);
     for (let round = 1; round <= 10; round += 1) {
-      await streams.nats.restart({ kill: round % 2 === 0 });
+      await streams.restart({ kill: round % 2 === 0 });
       await kv.put("a", round, { timeout: 10_000 }).orThrow();
       await kv.put(`p/n${round}`, round).orThrow();
       await kv.put("d", round).orThrow();
@@ -279,7 +279,7 @@ describe("restarts of the broker (C25, C26)", () => {
     await kv.put("a", 0).orThrow();
     const watch = open(link).watch()[Symbol.asyncIterator]();
     await take(watch, 1);
-    await streams.nats.restart({ kill: true });
+    await streams.restart({ kill: true });
     for (const key of ["x", "y", "z"]) await kv.put(key, 1, { timeout: 10_000 }).orThrow();
     await delay(1_500);
     expect(kinds(await take(watch, 4))).toEqual(["x=1", "y=1", "z=1", "ready"]);
@@ -320,7 +320,7 @@ describe("restarts of the broker (C25, C26)", () => {
     );
     for (let round = 0; round < 4; round += 1) {
       await delay(300);
-      await streams.nats.restart({ kill: round % 2 === 0 });
+      await streams.restart({ kill: round % 2 === 0 });
     }
     await delay(200);
     stop = true;
@@ -336,7 +336,7 @@ describe("restarts of the broker (C25, C26)", () => {
     const watch = open(link).watch()[Symbol.asyncIterator]();
     await initialOf(watch);
     await streams.manager.streams.delete(`KV_${binding.bucket}`);
-    await streams.nats.restart();
+    await streams.restart();
     await expect(watch.next()).rejects.toMatchObject({ type: "KVError", reason: "bucket_missing" });
     expect((await watch.next()).done).toBe(true);
   }, 30_000);
