@@ -212,69 +212,10 @@ export class EventBed {
       ...(user === undefined ? {} : { user, pass: user }),
     });
     const keys = createConnectionKeys(port, undefined).orThrow();
-    const session = this.authorize(deployment, keys, options);
+    const session = authorize(this.store, { ...options, deployment, keys });
     const link = new EventLink(nats, { keys, session, log: options.log });
     this.#links.push(link);
     return link;
-  }
-
-  /** Issues an authorization and keeps it where it is looked up. */
-  authorize(deployment: string, keys: ConnectionKeys, options: LinkOptions = {}): Session {
-    const now = Date.now();
-    const connection = newId(port, now);
-    const none = { rpc: [], feeds: [], operations: [], consumes: [] };
-    const grants: Grants = {
-      version: 1,
-      calls: (options.owns ?? []).map(({ id, events }) => ({
-        ...none,
-        api: id,
-        deployment,
-        publishes: Object.keys(events),
-      })),
-      capabilities: [],
-    };
-    const authorization: Authorization = {
-      version: 1,
-      issuer,
-      principal: { kind: "service", id: deployment },
-      identity: keyId(port, keys.identity.publicKey),
-      participant: { id: deployment, digest: toBase64Url(new Uint8Array(32)) },
-      deployment,
-      instance: "i1",
-      connection,
-      login: null,
-      sessionKey: toBase64Url(keys.session.publicKey),
-      exchangeKey: toBase64Url(keys.exchange.publicKey),
-      inbox: inboxPrefix(connection),
-      grants: grantsDigest(port, grants),
-      policy: toBase64Url(new Uint8Array(32)),
-      notBefore: now - 1_000,
-      expiresAt: now + 3_600_000,
-      ...options.changes,
-    };
-    const signed = signStatement(port, {
-      label: AUTHORIZATION.label,
-      payload: authorization,
-      key: issuerKey,
-    });
-    const digestText = authorizationDigest(port, signed.payload);
-    this.store.set(`ctl.get.authorization.${digestText}`, JSON.stringify(signed));
-    this.store.set(`ctl.get.grants.${authorization.grants}`, JSON.stringify(grants));
-    return {
-      connection,
-      assignment: { deployment, instance: "i1", name: deployment },
-      participant: authorization.participant,
-      authorization,
-      digest: fromBase64Url(digestText) ?? new Uint8Array(),
-      digestText,
-      grants,
-      issuers,
-      bindings: new Map(),
-      unbound: new Map(),
-      routeKeys: new Map(),
-      servers: [],
-      resources: { kv: {}, store: {}, jobs: {}, consumers: {}, state: {} },
-    };
   }
 
   /** A publisher with what its client would have. */
@@ -365,6 +306,69 @@ export class EventBed {
     await this.admin.close();
     await this.nats.stop();
   }
+}
+
+/** Issues an authorization and keeps it where it is looked up. */
+export function authorize(
+  store: Map<string, string>,
+  input: LinkOptions & { readonly deployment: string; readonly keys: ConnectionKeys },
+): Session {
+  const { deployment, keys, ...options } = input;
+  const now = Date.now();
+  const connection = newId(port, now);
+  const none = { rpc: [], feeds: [], operations: [], consumes: [] };
+  const grants: Grants = {
+    version: 1,
+    calls: (options.owns ?? []).map(({ id, events }) => ({
+      ...none,
+      api: id,
+      deployment,
+      publishes: Object.keys(events),
+    })),
+    capabilities: [],
+  };
+  const authorization: Authorization = {
+    version: 1,
+    issuer,
+    principal: { kind: "service", id: deployment },
+    identity: keyId(port, keys.identity.publicKey),
+    participant: { id: deployment, digest: toBase64Url(new Uint8Array(32)) },
+    deployment,
+    instance: "i1",
+    connection,
+    login: null,
+    sessionKey: toBase64Url(keys.session.publicKey),
+    exchangeKey: toBase64Url(keys.exchange.publicKey),
+    inbox: inboxPrefix(connection),
+    grants: grantsDigest(port, grants),
+    policy: toBase64Url(new Uint8Array(32)),
+    notBefore: now - 1_000,
+    expiresAt: now + 3_600_000,
+    ...options.changes,
+  };
+  const signed = signStatement(port, {
+    label: AUTHORIZATION.label,
+    payload: authorization,
+    key: issuerKey,
+  });
+  const digestText = authorizationDigest(port, signed.payload);
+  store.set(`ctl.get.authorization.${digestText}`, JSON.stringify(signed));
+  store.set(`ctl.get.grants.${authorization.grants}`, JSON.stringify(grants));
+  return {
+    connection,
+    assignment: { deployment, instance: "i1", name: deployment },
+    participant: authorization.participant,
+    authorization,
+    digest: fromBase64Url(digestText) ?? new Uint8Array(),
+    digestText,
+    grants,
+    issuers,
+    bindings: new Map(),
+    unbound: new Map(),
+    routeKeys: new Map(),
+    servers: [],
+    resources: { kv: {}, store: {}, jobs: {}, consumers: {}, state: {} },
+  };
 }
 
 /** What handlers get as their client in these tests: the request that they work on. */

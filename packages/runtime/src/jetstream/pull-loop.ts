@@ -144,7 +144,7 @@ export class PullLoop implements MessageOwner {
   settled(message: PulledMessage, how: "ack" | "nak" | "term"): void {
     const { sequence } = message.facts;
     if (this.#held.get(sequence) === message) this.#held.delete(sequence);
-    if (how !== "nak") this.#done.add(sequence);
+    if (how !== "nak") this.#done.add(message.facts);
     if (this.#state.phase === "idle") {
       if (this.#held.size === 0) this.#end();
     } else this.#askSoon();
@@ -176,10 +176,10 @@ export class PullLoop implements MessageOwner {
   #deliver(message: Msg, facts: NonNullable<ReturnType<typeof readDelivery>>): void {
     const now = this.#now();
     const held = this.#held.get(facts.sequence);
-    if (held !== undefined) return held.adopt(message, now);
+    if (held?.facts.storedAt === facts.storedAt) return held.adopt(message, now);
     const pulled = new PulledMessage(message, { facts, owner: this, now });
-    if (facts.deliveries > 1 && this.#done.has(facts.sequence)) return pulled.ack();
-    if (facts.deliveries === 1 && this.#done.has(facts.sequence)) this.#done.clear();
+    // Whatever the server says of earlier deliveries: it forgets them when it is killed.
+    if (this.#done.has(facts)) return pulled.ack();
     this.#held.set(facts.sequence, pulled);
     this.#options.onMessage(pulled);
   }
