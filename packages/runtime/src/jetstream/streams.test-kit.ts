@@ -2,25 +2,13 @@ import { type JetStreamManager, jetstreamManager, type StreamConfig } from "@nat
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { kvPrefix, kvStreamName, kvWatchPrefix, storeStreamName, storeWatchPrefix } from "@trellis/protocol";
 import { eventually, startNats, type TestNats } from "@trellis/testing";
-import { Broker } from "../connect/broker.ts";
-import { Inbox } from "../connect/inbox.ts";
-import type { LinkListener } from "../connect/link.ts";
-import { systemClock } from "../lifecycle/clock.ts";
-import { TimerWheel } from "../lifecycle/timer-wheel.ts";
 import { within } from "../lifecycle/within.ts";
 import { silentLogger } from "../logging/logger.ts";
 import { nodePort } from "../platform/node/port.ts";
-import { BrokerRequests, type RequestLink } from "./broker-requests.ts";
+import { PlainLink } from "./plain-link.ts";
 
 /** A link without a control plane: the broker alone, everything allowed. */
-export interface TestLink extends RequestLink {
-  readonly platform: { readonly port: typeof nodePort };
-  readonly clock: { now(): number };
-  readonly log: typeof silentLogger;
-  readonly nats: NatsConnection;
-  readonly requests: BrokerRequests;
-  close(): Promise<void>;
-}
+export type TestLink = PlainLink;
 
 let connections = 0;
 
@@ -32,54 +20,9 @@ export async function openTestLink(servers: string, options: { user?: string } =
     reconnectJitter: 20,
     ...(options.user === undefined ? {} : { user: options.user, pass: options.user }),
   });
-  const listeners = new Set<LinkListener>();
-  const tell = (call: (listener: LinkListener) => void) => {
-    for (const listener of [...listeners]) call(listener);
-  };
-  const wheel = new TimerWheel();
-  let closed = false;
-  const broker = new Broker(
-    nats,
-    {
-      onDown: () => tell((listener) => listener.onDown?.()),
-      onDialing: () => {},
-      onRefused: () => {},
-      onUp: () => tell((listener) => listener.onUp?.()),
-      onClosed: () => {},
-    },
-    silentLogger,
-  );
   connections += 1;
-  const answers = new Inbox(nodePort, `test-${process.pid}-${connections}`, "j");
-  answers.listen(broker, () => {});
-  class Kit implements TestLink {
-    readonly broker = broker;
-    readonly answers = answers;
-    readonly wheel = wheel;
-    readonly nats = nats;
-    readonly platform = { port: nodePort };
-    readonly clock = systemClock;
-    readonly log = silentLogger;
-    readonly requests: BrokerRequests = new BrokerRequests(this);
-
-    get isClosed(): boolean {
-      return closed;
-    }
-
-    listen(listener: LinkListener): () => void {
-      listeners.add(listener);
-      return () => void listeners.delete(listener);
-    }
-
-    async close(): Promise<void> {
-      if (closed) return;
-      closed = true;
-      tell((listener) => listener.onClosed?.("stopped"));
-      wheel.stop();
-      await broker.close();
-    }
-  }
-  return new Kit();
+  const connection = `test-${process.pid}-${connections}`;
+  return new PlainLink(nats, { port: nodePort, log: silentLogger, connection });
 }
 
 /** A server, an administrator of its streams, and links to it. */
