@@ -31,7 +31,7 @@ export type Followed =
   /** The stream was emptied, or made anew: what was given before no longer holds. */
   | { readonly kind: "replaced" };
 
-const pageLimit = 256;
+const pageLimit = 2_048;
 const pageBytes = 1024 * 1024;
 const pageTimeoutMs = 10_000;
 /** How often a stream that is followed is proven to be what was heard of it, ms. */
@@ -46,7 +46,7 @@ const replacedTries = 3;
 
 /**
  * Follows a part of a stream: what it holds, then what is added, for as long as it is read. No consumer, nothing kept
- * on the server. Pages are read only when the reader asks, and little is held when he does not; what he is too slow
+ * on the server. Pages are read only when the reader asks, one ahead of it, and little is held when he does not; what he is too slow
  * for is read from the stream later, where newer messages may have replaced it.
  */
 export class StreamFollower {
@@ -64,6 +64,8 @@ export class StreamFollower {
   #missing = 0;
   #replaced = 0;
   #started = false;
+  /** The page that is being read. */
+  #page: Promise<void> | undefined;
 
   constructor(options: FollowOptions) {
     this.#options = options;
@@ -74,11 +76,11 @@ export class StreamFollower {
   async next(): Promise<Followed> {
     if (!this.#started) this.#start();
     for (;;) {
+      this.#readAhead();
       const item = this.#shift();
       if (item !== undefined) return item;
       if (this.#over !== undefined) return this.#over;
-      if (this.#merge.mode === "reading") await this.#readPage();
-      else await this.#sleep();
+      await (this.#page ?? this.#sleep());
     }
   }
 
@@ -121,6 +123,15 @@ export class StreamFollower {
     if (this.#merge.mode === "reading") this.#wake?.();
   }
 
+  /** While the reader works on one page the next one is fetched; no more than that. */
+  #readAhead(): void {
+    if (this.#merge.mode === "live" || this.#page !== undefined || this.#over !== undefined) return;
+    if (this.#queue.length - this.#head > maxWaiting || this.#bytes > pageBytes) return;
+    this.#page = this.#readPage().finally(() => {
+      this.#page = undefined;
+    });
+  }
+
   async #readPage(): Promise<void> {
     const { reader, filter } = this.#options;
     const from = this.#merge.beginPage();
@@ -140,7 +151,7 @@ export class StreamFollower {
     this.#end({ kind: "failed", error });
   }
 
-  #onPage(page: Page): void | Promise<void> {
+  async #onPage(page: Page): Promise<void> {
     this.#missing = 0;
     const { items, replaced } = this.#merge.endPage(page);
     if (replaced) return this.#onReplaced();

@@ -4,7 +4,7 @@ import type { StoredRecord } from "../jetstream/stored-record.ts";
 import type { Page, StreamReader } from "../jetstream/stream-reader.ts";
 
 const timeoutMs = 10_000;
-const pageLimit = 256;
+const pageLimit = 2_048;
 const pageBytes = 1024 * 1024;
 
 /**
