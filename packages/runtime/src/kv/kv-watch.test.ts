@@ -282,7 +282,10 @@ describe("restarts of the broker (C25, C26)", () => {
     await streams.restart({ kill: true });
     for (const key of ["x", "y", "z"]) await kv.put(key, 1, { timeout: 10_000 }).orThrow();
     await delay(1_500);
-    expect(kinds(await take(watch, 4))).toEqual(["x=1", "y=1", "z=1", "ready"]);
+    // What was read ahead before the restart may hold `ready` already.
+    const seen = kinds(await take(watch, 4));
+    expect(seen.filter((text) => text !== "ready")).toEqual(["x=1", "y=1", "z=1"]);
+    expect(seen).toContain("ready");
     await kv.put("a", 2).orThrow();
     expect(kinds(await take(watch, 1))).toEqual(["a=2"]);
   }, 30_000);

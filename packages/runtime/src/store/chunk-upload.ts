@@ -50,9 +50,10 @@ export class ChunkUpload {
     return this.#firstSequence;
   }
 
-  /** An array to fill with the next chunk. */
-  take(): Uint8Array {
-    return this.#free.pop() ?? new Uint8Array(this.#input.chunkBytes);
+  /** An array to fill with the next chunk; smaller when the whole object is. */
+  take(size = this.#input.chunkBytes): Uint8Array {
+    const { chunkBytes } = this.#input;
+    return size < chunkBytes ? new Uint8Array(size) : (this.#free.pop() ?? new Uint8Array(chunkBytes));
   }
 
   /** Sends the beginning of an array that `take` gave; resolves when there is room for another. */
@@ -91,7 +92,7 @@ export class ChunkUpload {
     this.#inFlight -= 1;
     if (typeof outcome === "number") {
       if (chunk.index === 0) this.#firstSequence = outcome;
-      this.#free.push(chunk.array);
+      if (chunk.array.length === this.#input.chunkBytes) this.#free.push(chunk.array);
     } else this.#failure ??= outcome;
     const waiting = this.#wake;
     this.#wake = [];

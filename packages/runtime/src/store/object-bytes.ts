@@ -20,50 +20,80 @@ export interface BytesInput {
   readonly options: RequestOptions;
 }
 
-/** Bytes of one read from the stream; the next one is fetched while this one is taken. */
-const pageBytes = 1024 * 1024;
+const pageBytes = 2 * 1024 * 1024;
 const pageLimit = 256;
+/** Pages that are there or on their way while one is worked on: with less the broker waits for us in between. */
+const pagesAhead = 2;
 
 /**
- * The bytes of one object, chunk by chunk, no further ahead than one page. At the end, size and digest must be those
+ * The bytes of one object, chunk by chunk, no further ahead than a few pages. At the end, size and digest must be those
  * of the description: what gets through whole is what was stored.
  */
 export async function* objectBytes(input: BytesInput): AsyncGenerator<Uint8Array, void, undefined> {
-  const { meta, port, name } = input;
+  const { meta, port } = input;
   if (meta.size === 0) return;
-  const filter = `${storeChunkPrefix(name)}.${meta.chunksId}`;
   const hash = port.sha256Stream();
+  const pages = new ChunkPages(input);
   let size = 0;
-  let page = fetch(input, filter, firstChunkOf(input.record));
-  for (;;) {
-    const { records, complete } = await page;
-    const last = records.at(-1);
-    const more = !complete && last !== undefined && size + sum(records) < meta.size;
-    if (more) page = fetch(input, filter, last.sequence + 1);
-    for (const { data } of records) {
+  for (let page = await pages.next(); page !== undefined; page = await pages.next()) {
+    for (const { data } of page.records) {
       size += data.length;
       if (size > meta.size) throw await broken(input);
       hash.update(data);
       yield data;
     }
-    if (!more) break;
   }
   const digest = decodeObjectDigest(meta.digest);
   if (size !== meta.size || digest === undefined || !port.equal(hash.digest(), digest))
     throw await broken(input);
 }
 
-/** A failure of a page is met when it is awaited, not before. */
-function fetch({ reader, options }: BytesInput, filter: string, from: number): Promise<Page> {
-  const page = reader
-    .page({ filter, from, limit: pageLimit, maxBytes: pageBytes }, options)
-    .then((result) => result.orThrow());
-  page.catch(() => {});
-  return page;
-}
+/** The pages of an object's chunks, in order, a few of them ahead of the reader. */
+class ChunkPages {
+  readonly #input: BytesInput;
+  readonly #filter: string;
+  readonly #pages: Promise<Page>[] = [];
+  /** Where the next page begins; unknown until the one before has come. */
+  #from: number | undefined;
+  #bytes = 0;
 
-function sum(records: readonly StoredRecord[]): number {
-  return records.reduce((bytes, { data }) => bytes + data.length, 0);
+  constructor(input: BytesInput) {
+    this.#input = input;
+    this.#filter = `${storeChunkPrefix(input.name)}.${input.meta.chunksId}`;
+    this.#from = firstChunkOf(input.record);
+    this.#fetch();
+  }
+
+  /** `undefined` at the end. */
+  next(): Promise<Page> | undefined {
+    const page = this.#pages.shift();
+    this.#fetch();
+    return page;
+  }
+
+  #fetch(): void {
+    const from = this.#from;
+    if (from === undefined || this.#pages.length >= pagesAhead) return;
+    this.#from = undefined;
+    const { reader, options } = this.#input;
+    const request = { filter: this.#filter, from, limit: pageLimit, maxBytes: pageBytes };
+    // Before the page is given to its reader, who may be the last: the next one must be known by then.
+    const page = reader.page(request, options).then((result) => {
+      const come = result.orThrow();
+      this.#onPage(come);
+      return come;
+    });
+    page.catch(() => {}); // met by whoever takes the page
+    this.#pages.push(page);
+  }
+
+  #onPage({ records, complete }: Page): void {
+    this.#bytes += records.reduce((bytes, { data }) => bytes + data.length, 0);
+    const last = records.at(-1);
+    if (complete || last === undefined || this.#bytes >= this.#input.meta.size) return;
+    this.#from = last.sequence + 1;
+    this.#fetch();
+  }
 }
 
 /** Chunks are missing or wrong: because the object is no longer this one, or because it is damaged. */

@@ -52,16 +52,15 @@ export class ObjectPut {
     this.#input = input;
   }
 
-  async run(request: PutRequest): Promise<{ meta: ObjectMeta; sequence: number }> {
+  /** `cleared` resolves when what it took the place of is gone. */
+  async run(request: PutRequest): Promise<{ meta: ObjectMeta; sequence: number; cleared: Promise<void> }> {
     const { key, options, create } = request;
-    if (create) {
-      // Not the proof, but it spares the upload.
-      const found = await this.#whenOpen(request, this.#input.metas.find(key, options));
-      if (found.kind !== "none" && found.kind !== "deleted") {
-        request.pieces.cancel(undefined);
-        throw exists(key);
-      }
-    }
+    const accepts = (found: FoundMeta) => {
+      if (create && found.kind !== "none" && found.kind !== "deleted")
+        throw new StoreError({ reason: "exists", key });
+    };
+    const before = this.#input.metas.find(key, options);
+    before.catch(() => {}); // met below
     const chunksId = toBase64Url(this.#input.port.random(18));
     const upload = new ChunkUpload({
       requests: this.#input.requests,
@@ -71,13 +70,16 @@ export class ObjectPut {
       timeoutMs: options.timeoutMs,
     });
     try {
+      // Not the proof, but it spares the upload.
+      if (create) accepts(await this.#whenOpen(request, before));
       const meta = await this.#upload(request, upload, chunksId);
-      const accepts = (found: FoundMeta) => {
-        if (create && found.kind !== "none" && found.kind !== "deleted") throw exists(key);
-      };
-      const { sequence, replaced } = await this.#input.metas.write(meta, { ...options, accepts });
-      if (replaced.kind === "object") await this.#clear(replaced.meta.chunksId);
-      return { meta, sequence };
+      const { sequence, replaced } = await this.#input.metas.write(meta, {
+        ...options,
+        known: await before,
+        accepts,
+      });
+      const cleared = replaced.kind === "object" ? this.#clear(replaced.meta.chunksId) : Promise.resolve();
+      return { meta, sequence, cleared };
     } catch (error) {
       request.pieces.cancel(error);
       await within(this.#cleanUp(upload, { key, chunksId }), cleanUpMs);
@@ -105,7 +107,7 @@ export class ObjectPut {
     const { port, maxBytes, chunkBytes } = this.#input;
     const hash = port.sha256Stream();
     let size = 0;
-    let array = upload.take();
+    let array = upload.take(request.pieces.size);
     let filled = 0;
     const flush = async () => {
       hash.update(array.subarray(0, filled));
@@ -119,11 +121,11 @@ export class ObjectPut {
       size += piece.length;
       if (maxBytes !== undefined && size > maxBytes) throw tooLarge(request.key, maxBytes);
       for (let at = 0; at < piece.length; ) {
-        const taken = Math.min(piece.length - at, chunkBytes - filled);
+        const taken = Math.min(piece.length - at, array.length - filled);
         array.set(piece.subarray(at, at + taken), filled);
         at += taken;
         filled += taken;
-        if (filled === chunkBytes) await flush();
+        if (filled === array.length) await flush();
       }
     }
     if (filled > 0) await flush();
@@ -168,10 +170,6 @@ export class ObjectPut {
     const where = { stream, filter: this.#chunks(chunksId) };
     await purgeSubject(requests, where, { timeoutMs: purgeTimeoutMs }).catch(() => {});
   }
-}
-
-function exists(key: string): StoreError {
-  return new StoreError({ reason: "exists", key });
 }
 
 function tooLarge(key: string, maxBytes: number): StoreError {

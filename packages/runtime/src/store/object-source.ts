@@ -3,6 +3,8 @@ import type { StoreSource } from "./store.ts";
 
 /** The pieces of a source. An array is only good until the next piece is asked for. */
 export interface Pieces {
+  /** Bytes in all, where that is known before. */
+  readonly size?: number;
   /** `undefined` at the end. */
   next(): Promise<Uint8Array | undefined>;
   /** Tells the source that no more is wanted. */
@@ -26,6 +28,7 @@ export function openSource(source: StoreSource): Pieces {
 function wholeBytes(bytes: Uint8Array): Pieces {
   let given = false;
   return {
+    size: bytes.length,
     async next() {
       if (given) return undefined;
       given = true;

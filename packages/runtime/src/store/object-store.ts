@@ -190,8 +190,9 @@ export class StreamObjectStore implements ObjectStore {
         options: requestOptions,
         create,
       };
-      const { meta, sequence } = await this.#putter().run(request);
-      return infoOf(meta, await this.#storedAt(sequence, requestOptions));
+      const { meta, sequence, cleared } = await this.#putter().run(request);
+      const [storedAt] = await Promise.all([this.#storedAt(sequence, requestOptions), cleared]);
+      return infoOf(meta, storedAt);
     });
   }
 
