@@ -30,7 +30,7 @@ it("the example's README shows what its commands do", async () => {
       const ours = connections.filter(({ participant }) => participant.id.startsWith("hello."));
       expect(ours.map(({ state }) => state)).toEqual(["connected", "connected"]);
     },
-    { timeout: 20_000 },
+    { timeout: 60_000 },
   );
   let compared = 0;
   for (const { commands, form, output } of shown) {
@@ -42,7 +42,7 @@ it("the example's README shows what its commands do", async () => {
     compared += 1;
   }
   expect(compared).toBe(3);
-}, 90_000);
+}, 150_000);
 
 it("names only scripts that there are", () => {
   const named = [...readme.matchAll(/npm run ([a-z]+)/g)].map(([, name]) => name);

@@ -4,7 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
-import { startTrellis } from "@trellis/testing";
+import { eventually, startTrellis } from "@trellis/testing";
 import { afterEach, describe, expect, it } from "vitest";
 
 const here = dirname(fileURLToPath(import.meta.url));
@@ -38,12 +38,20 @@ describe("the README", () => {
     await using trellis = await startTrellis();
     const env = { ...process.env, ...trellis.env() };
     service = spawn(process.execPath, [...flags, "service.ts"], { cwd: folder, env, stdio: "ignore" });
+    // As a person would: the app is run once the service is up, which on a cold machine takes its time.
+    await eventually(
+      async () => {
+        const { connections } = (await trellis.controlPlane.core["Core.Connections.List"]({})).orThrow();
+        expect(connections.map(({ participant }) => participant.id)).toContain("acme.orders-service");
+      },
+      { timeout: 60_000 },
+    );
     const { stdout } = await promisify(execFile)(process.execPath, [...flags, "app.ts"], {
       cwd: folder,
       env,
     });
     expect(stdout.trim().split("\n")).toEqual(["ordered tea-1", "only 5 left"]);
-  }, 30_000);
+  }, 90_000);
 
   it("names the two commands that a newcomer needs", () => {
     expect(readme).toContain("npm run quickstart");

@@ -10,6 +10,9 @@
 const turnBudget = 6_000;
 const framePrice = 1_000;
 
+/** Frames that are done and still referenced, at the most. */
+const keptDone = 256;
+
 interface Work {
   readonly price: number;
   readonly run: () => void;
@@ -67,7 +70,10 @@ function turn(): void {
     spent += work.price;
     guarded(work.run);
   }
-  if (nextWork < works.length) return schedule();
+  if (nextWork < works.length) {
+    letGo();
+    return schedule();
+  }
   works = [];
   nextWork = 0;
   // What was spent counts until the next turn begins.
@@ -75,6 +81,13 @@ function turn(): void {
   const waiting = whenIdle;
   whenIdle = [];
   for (const resolve of waiting) resolve();
+}
+
+/** Under a backlog that never ends the queue is never empty: what is done must be let go of all the same. */
+function letGo(): void {
+  if (nextWork < keptDone) return;
+  works = works.slice(nextWork);
+  nextWork = 0;
 }
 
 /** One that throws is a bug to be seen, and no reason for the others to be forgotten. */
