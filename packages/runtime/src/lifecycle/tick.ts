@@ -34,13 +34,20 @@ export function afterTick(send: () => void): void {
 /** Runs `work` on a frame of so many bytes now, or in a later turn when this one has had its share. In order. */
 export function inTurn(bytes: number, work: () => void): void {
   const price = framePrice + bytes;
-  schedule();
   if (nextWork === works.length && spent < turnBudget) {
+    // A frame that comes alone costs no turn of its own: what a burst has spent is forgotten behind it.
+    if (spent === 0) queueMicrotask(endBurst);
     spent += price;
     work();
   } else {
     works.push({ price, run: work });
+    schedule();
   }
+}
+
+/** Runs behind the frames that came with one read of the socket. */
+function endBurst(): void {
+  if (nextWork === works.length) spent = 0;
 }
 
 /** Resolves when no frame waits for its turn. */
@@ -76,8 +83,7 @@ function turn(): void {
   }
   works = [];
   nextWork = 0;
-  // What was spent counts until the next turn begins.
-  if (spent > 0) schedule();
+  spent = 0;
   const waiting = whenIdle;
   whenIdle = [];
   for (const resolve of waiting) resolve();
