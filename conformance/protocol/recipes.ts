@@ -44,6 +44,10 @@ import {
   transcript,
   utf8Bytes,
 } from "@trellis/protocol";
+import { eventRecipes } from "../events/recipes.ts";
+import { feedRecipes } from "../feeds/recipes.ts";
+import { kvRecipes } from "../kv/recipes.ts";
+import { storeRecipes } from "../store/recipes.ts";
 import { bytes, type Recipes, recipe } from "./recipe.ts";
 import { errorRecipes } from "./recipes-errors.ts";
 import { statementRecipes } from "./recipes-statements.ts";
@@ -248,4 +252,8 @@ export const VECTOR_FILES: Readonly<Record<string, Recipes>> = {
   json,
   statements: statementRecipes,
   errors: errorRecipes,
+  "../events/events": eventRecipes,
+  "../feeds/feeds": feedRecipes,
+  "../kv/kv": kvRecipes,
+  "../store/store": storeRecipes,
 };

@@ -128,6 +128,7 @@ async function lured(nonce: string): Promise<{ signed: readonly Uint8Array[]; co
     ...port,
     ed25519: {
       verify: port.ed25519.verify,
+      verifyLater: port.ed25519.verifyLater,
       keyPair: (seed) => {
         const pair = port.ed25519.keyPair(seed);
         return {

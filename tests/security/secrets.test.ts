@@ -32,6 +32,7 @@ const watched: Platform = {
     hkdf: (input) => note("derived key", nodePort.hkdf(input)),
     ed25519: {
       verify: nodePort.ed25519.verify,
+      verifyLater: nodePort.ed25519.verifyLater,
       keyPair: (given) => {
         const { seed, publicKey, sign } = nodePort.ed25519.keyPair(given);
         note("signing seed", seed);

@@ -35,6 +35,8 @@ export { CallError, type CallErrorOptions } from "./errors/call-error.ts";
 export { type DeclaredErrors, decodeError } from "./errors/decode-error.ts";
 export { encodeError, encodeErrorText } from "./errors/encode-error.ts";
 export type { ErrorEnvelope } from "./errors/envelope.ts";
+export { FeedError, type FeedErrorReason } from "./errors/feed-error.ts";
+export { KVError, type KVErrorReason } from "./errors/kv-error.ts";
 export {
   ConflictError,
   NotFoundError,
@@ -42,10 +44,128 @@ export {
   type UnavailableReason,
 } from "./errors/presence-errors.ts";
 export { RemoteError } from "./errors/remote-error.ts";
+export { StoreError, type StoreErrorReason } from "./errors/store-error.ts";
 export { BusyError, CancelledError, type CancelReason, TimeoutError } from "./errors/timing-errors.ts";
 export { TransportError } from "./errors/transport-error.ts";
 export type { CallErrors, TrellisError } from "./errors/trellis-error.ts";
 export { ValidationError } from "./errors/validation-error.ts";
+export {
+  DEAD_LETTER_HEADERS,
+  type DeadLetter,
+  type DeadReason,
+  deadLetterSubject,
+  REPLAY_HEADERS,
+  readDeadLetter,
+  replaySubject,
+  writeDeadLetter,
+} from "./events/dead-letter.ts";
+export {
+  EVENT_HEADERS,
+  type EventHeadersReading,
+  type EventStamp,
+  isEventId,
+  isTraceState,
+  readEventHeaders,
+  writeEventHeaders,
+} from "./events/event-headers.ts";
+export {
+  EVENT_ID_LABEL,
+  EVENT_LABEL,
+  type EventFacts,
+  eventLeaf,
+  eventMessageId,
+} from "./events/event-leaf.ts";
+export {
+  type EventAddress,
+  type EventPlace,
+  eventParamText,
+  eventPlace,
+  MAX_EVENT_PARAM,
+  type ParamText,
+  readEventSubject,
+} from "./events/event-params.ts";
+export {
+  EVENT_ROOT_LABEL,
+  type EventProof,
+  eventRootBytes,
+  readEventProof,
+  readWhole,
+  type SignEventsInput,
+  signEvents,
+} from "./events/event-proof.ts";
+export {
+  EVENT_CLOCK_LEEWAY_MS,
+  EVENT_REFUSALS,
+  type EventPublisher,
+  type EventRefusal,
+  eventRoot,
+  refuseEvent,
+  type StoredEvent,
+} from "./events/event-verdict.ts";
+export {
+  MAX_MERKLE_LEAVES,
+  type MerkleProof,
+  type MerkleTree,
+  merkleLeaf,
+  merklePath,
+  merkleRoot,
+  merkleTree,
+} from "./events/merkle.ts";
+export { isPreparedEvent, type PreparedEvent, PreparedEventSchema } from "./events/prepared-event.ts";
+export {
+  decodeFeedChallenge,
+  encodeFeedChallenge,
+  type FeedChallenge,
+  type FeedChallengeInput,
+  type FeedChallengeKind,
+  verifyFeedChallenge,
+} from "./feeds/feed-challenge.ts";
+export {
+  decodeFeedControl,
+  encodeFeedControl,
+  FEED_NOTE_KINDS,
+  type FeedControlFrame,
+  type FeedControlInput,
+  type FeedNote,
+  type FeedNoteKind,
+  isFeedControl,
+  verifyFeedControl,
+} from "./feeds/feed-control.ts";
+export { FEED_END_REASONS, type FeedEndReason } from "./feeds/feed-end.ts";
+export {
+  decodeFeedFrame,
+  encodeFeedEnd,
+  encodeFeedItems,
+  FEED_ITEMS_OVERHEAD,
+  type FeedEndFrame,
+  type FeedEndInput,
+  type FeedFrame,
+  type FeedFramePlace,
+  type FeedItemsFrame,
+  type FeedItemsInput,
+  verifyFeedFrame,
+} from "./feeds/feed-frame.ts";
+export { deriveFeedKey } from "./feeds/feed-key.ts";
+export { MAX_FRAME_SESSIONS } from "./feeds/feed-layout.ts";
+export {
+  type FeedOpened,
+  FeedOpenedSchema,
+  type FeedOpening,
+  readFeedOpening,
+} from "./feeds/feed-opening.ts";
+export {
+  FeedReceiver,
+  type FeedReceiverDue,
+  type FeedReceiverVerdict,
+  type FeedReport,
+} from "./feeds/feed-receiver.ts";
+export {
+  FeedSender,
+  type FeedSenderDecision,
+  type FeedSenderDue,
+  type FeedSenderPhase,
+} from "./feeds/feed-sender.ts";
+export { FEED_TIMING, FEED_WINDOW } from "./feeds/feed-window.ts";
 export {
   CONTROL_KINDS,
   CONTROL_LABEL,
@@ -108,10 +228,42 @@ export {
   verifyHeartbeat,
 } from "./health/heartbeat.ts";
 export { isId, newId } from "./ids/ulid.ts";
-export { decodeJson, decodeJsonBytes, type JsonDecoding } from "./json/decode.ts";
+export {
+  decodeJson,
+  decodeJsonBytes,
+  decodeJsonList,
+  type JsonDecoding,
+  type JsonListDecoding,
+} from "./json/decode.ts";
 export { encodeJson, type JsonEncoding } from "./json/encode.ts";
 export { type JsonIssue, MAX_JSON_DEPTH } from "./json/issue.ts";
-export type { DeriveInput, ExchangeKey, MacKey, Port, SealInput, SigningKey } from "./port/port.ts";
+export {
+  KV_DELETED,
+  KV_MARKER_HEADER,
+  KV_OPERATION_HEADER,
+  KV_VERSION_HEADER,
+  KV_WRITE_HEADER,
+  type KvEntryHeaders,
+  type KvEntryKind,
+  kvEntryKind,
+} from "./kv/kv-entry.ts";
+export {
+  decodeKvKey,
+  encodeKvKey,
+  kvKeyProblem,
+  kvPrefixFilter,
+  MAX_KV_KEY_LENGTH,
+} from "./kv/kv-key.ts";
+export { kvPrefix, kvStreamName, kvWatchPrefix } from "./kv/kv-subject.ts";
+export type {
+  DeriveInput,
+  ExchangeKey,
+  HashStream,
+  MacKey,
+  Port,
+  SealInput,
+  SigningKey,
+} from "./port/port.ts";
 export {
   HTTP_PROOF_LABEL,
   type HttpProofClaims,
@@ -182,6 +334,20 @@ export {
   type VerifyStatementInput,
   verifyStatement,
 } from "./statements/verify-statement.ts";
+export { safeFileName } from "./store/file-name.ts";
+export { decodeListCursor, encodeListCursor } from "./store/list-cursor.ts";
+export { decodeObjectDigest, encodeObjectDigest } from "./store/object-digest.ts";
+export { decodeObjectMeta, encodeObjectMeta, type ObjectLink, type ObjectMeta } from "./store/object-meta.ts";
+export {
+  decodeStoreKey,
+  encodeStoreKey,
+  MAX_STORE_KEY_BYTES,
+  storeChunkPrefix,
+  storeKeyProblem,
+  storeMetaPrefix,
+  storeStreamName,
+  storeWatchPrefix,
+} from "./store/store-key.ts";
 export {
   AUTHORIZATION_STREAM,
   authorizationGetSubject,

@@ -4,8 +4,12 @@ export {
   CallError,
   CancelledError,
   ConflictError,
+  KVError,
+  type KVErrorReason,
   NotFoundError,
   RemoteError,
+  StoreError,
+  type StoreErrorReason,
   TimeoutError,
   TransportError,
   type TrellisError,
@@ -19,7 +23,43 @@ export type { ClientMiddleware, NextCall, OutgoingCall } from "./client/middlewa
 export { type ConnectedClient, TrellisClient } from "./client/trellis-client.ts";
 export type { ConnectArgs, RuntimeOptions } from "./connect/connect-link.ts";
 export type { Connection, ConnectionPhase, ConnectionStatus } from "./connect/connection-status.ts";
+export type {
+  Kv,
+  KvDeleteOptions,
+  KvGetOptions,
+  KvListing,
+  KvListOptions,
+  KvOptions,
+  KvPutOptions,
+  KvReplaceOptions,
+  KvWatch,
+  KvWatchOptions,
+} from "./kv/kv.ts";
+export type {
+  KvChange,
+  KvDeleted,
+  KvEntry,
+  KvInvalid,
+  KvReady,
+  KvRevision,
+  KvStored,
+} from "./kv/kv-entry.ts";
+export type { KvFacade } from "./kv/kv-facade.ts";
+export type { KvFailure } from "./kv/kv-failure.ts";
 export type { LogFields, Logger } from "./logging/logger.ts";
 export type { NoResponderRetry } from "./rpc/call-recovery.ts";
 export type { CallOptions, RpcCaller, RpcResult } from "./rpc/rpc-caller.ts";
 export type { RpcCallFacade } from "./rpc/rpc-facade.ts";
+export type {
+  ObjectStore,
+  StoreEntry,
+  StoreHandle,
+  StoreInfo,
+  StoreListOptions,
+  StoreOptions,
+  StorePage,
+  StorePutOptions,
+  StoreSource,
+} from "./store/store.ts";
+export type { StoreFacade } from "./store/store-facade.ts";
+export type { StoreFailure } from "./store/store-failure.ts";

@@ -6,6 +6,8 @@ export { type BootstrapExchange, type BootstrapSource } from "./connect/bootstra
 export type { ConnectDeps } from "./connect/connect-link.ts";
 export { markFinalRefusal } from "./connect/http-bootstrap.ts";
 export { userNkey } from "./connect/nkey.ts";
+export { PlainLink, type PlainLinkInput } from "./jetstream/plain-link.ts";
+export { type KvBinding, KvBucket, type KvBucketInput } from "./kv/kv-bucket.ts";
 export { backoffDelay, sleep } from "./lifecycle/backoff.ts";
 export { type Clock, systemClock } from "./lifecycle/clock.ts";
 export { Deadline } from "./lifecycle/deadline.ts";
@@ -17,3 +19,4 @@ export { platform as nodePlatform } from "./platform/node/platform.ts";
 export { nodePort } from "./platform/node/port.ts";
 export type { DialOptions, Platform } from "./platform/platform.ts";
 export { connectServiceWith } from "./service/trellis-service.ts";
+export { type StoreBinding, type StoreInput, StreamObjectStore } from "./store/object-store.ts";

@@ -41,6 +41,27 @@ export function decodeJsonBytes(port: Port, bytes: Uint8Array): JsonDecoding {
   return decodeJson(text);
 }
 
+export type JsonListDecoding =
+  | { readonly ok: true; readonly values: readonly unknown[] }
+  | { readonly ok: false; readonly issues: readonly JsonIssue[] };
+
+/** {@link decodeJson} of an array whose members are values of their own: each may be 64 deep, as if it came alone. */
+export function decodeJsonList(port: Port, bytes: Uint8Array): JsonListDecoding {
+  let text: string;
+  let values: unknown;
+  try {
+    text = port.utf8.read(bytes, 0, bytes.length);
+    values = JSON.parse(text);
+  } catch {
+    return { ok: false, issues: [{ path: "", message: "is not JSON" }] };
+  }
+  if (!Array.isArray(values)) return { ok: false, issues: [{ path: "", message: "is not a list" }] };
+  if ((!mayHoldProto(text) && !mayBeDeep(text)) || isAllowed(values, -1)) return { ok: true, values };
+  const issues: JsonIssue[] = [];
+  visit({ value: values, path: "", depth: -1 }, issues);
+  return { ok: false, issues };
+}
+
 function refuse(message: string): JsonDecoding {
   return { ok: false, issues: [{ path: "", message }] };
 }

@@ -32,6 +32,13 @@ export interface SealInput {
   readonly associated: Uint8Array;
 }
 
+/** A SHA-256 over bytes that come in pieces. */
+export interface HashStream {
+  update(data: Uint8Array): void;
+  /** The 32 bytes; call it once, at the end. */
+  digest(): Uint8Array;
+}
+
 /** What HKDF-SHA-256 needs (RFC 5869). */
 export interface DeriveInput {
   readonly secret: Uint8Array;
@@ -47,6 +54,7 @@ export interface DeriveInput {
  */
 export interface Port {
   sha256(data: Uint8Array): Uint8Array;
+  sha256Stream(): HashStream;
   /** Imports an HMAC-SHA-256 key once, so that each frame only pays for the hashing. */
   macKey(raw: Uint8Array): MacKey;
   /** HMAC-SHA-256 over the two parts, one after the other; 32 bytes. */
@@ -59,6 +67,8 @@ export interface Port {
     keyPair(seed?: Uint8Array): SigningKey;
     /** `false` for a wrong signature and for keys or signatures of a wrong form; never throws. */
     verify(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean;
+    /** The same off the main thread where the platform can: a verification takes as long as a hundred hashes. */
+    verifyLater(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): Promise<boolean>;
   };
   readonly x25519: {
     /** A key pair of the secret, or a fresh one. */

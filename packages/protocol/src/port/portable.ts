@@ -26,6 +26,10 @@ class PortableMacKey implements MacKey {
  */
 export const portablePort: Port = {
   sha256: (data) => sha256(data),
+  sha256Stream() {
+    const hash = sha256.create();
+    return { update: (data) => void hash.update(data), digest: () => hash.digest() };
+  },
   macKey: (raw) => new PortableMacKey(raw),
   mac(key, first, second) {
     if (!(key instanceof PortableMacKey)) throw new TypeError("This MAC key was made by another port.");
@@ -39,13 +43,8 @@ export const portablePort: Port = {
       const seed = given === undefined ? randomBytes(32) : Uint8Array.from(given);
       return { seed, publicKey: ed25519.getPublicKey(seed), sign: (data) => ed25519.sign(data, seed) };
     },
-    verify(publicKey, data, signature) {
-      try {
-        return ed25519.verify(signature, data, publicKey, { zip215: false });
-      } catch {
-        return false;
-      }
-    },
+    verify: verified,
+    verifyLater: async (publicKey, data, signature) => verified(publicKey, data, signature),
   },
   x25519: {
     keyPair(given) {
@@ -70,3 +69,11 @@ export const portablePort: Port = {
   random: (length) => randomBytes(length),
   utf8: { length: utf8Length, write: writeUtf8, read: readUtf8 },
 };
+
+function verified(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): boolean {
+  try {
+    return ed25519.verify(signature, data, publicKey, { zip215: false });
+  } catch {
+    return false;
+  }
+}

@@ -1,6 +1,7 @@
 import {
   AuthorizationError,
   type Msg,
+  type MsgHdrs,
   type NatsConnection,
   PermissionViolationError,
   type Status,
@@ -36,6 +37,9 @@ export interface BrokerEvents {
 /** What a step of closing may take where the network swallows everything. */
 const closeStepMs = 400;
 
+/** Hears of a refused publish: its subject, and the error for whoever waits for an answer to it. */
+export type DenialListener = (subject: string, error: AuthError) => void;
+
 type MessageHandler = (message: Msg) => void;
 
 export interface SubscribeOptions {
@@ -50,6 +54,7 @@ export class Broker {
   readonly #log: Logger;
   readonly #events: BrokerEvents;
   readonly #publishDenied = new Map<string, Set<(error: AuthError) => void>>();
+  readonly #anyDenied = new Set<DenialListener>();
   #maxPayload = 1024 * 1024;
   #up = true;
   #generation = 1;
@@ -92,9 +97,18 @@ export class Broker {
 
   /** Hands one message to the socket; false when it is down (B1) or does not take the message. */
   publish(subject: string, payload: Uint8Array, reply?: string): boolean {
+    return this.publishWith(subject, payload, reply === undefined ? undefined : { reply });
+  }
+
+  /** {@link publish} with headers. */
+  publishWith(
+    subject: string,
+    payload: Uint8Array,
+    options: { reply?: string; headers?: MsgHdrs } | undefined,
+  ): boolean {
     if (!this.#up || this.#nats.isClosed()) return false;
     try {
-      this.#nats.publish(subject, payload, reply === undefined ? undefined : { reply });
+      this.#nats.publish(subject, payload, options);
       return true;
     } catch (error) {
       // Sizes are checked before; this is a limit that shrank, or a subject that is none.
@@ -126,6 +140,12 @@ export class Broker {
       listeners.delete(listener);
       if (listeners.size === 0) this.#publishDenied.delete(subject);
     };
+  }
+
+  /** Hears of every refused publish: for those with many requests under way, at no cost per request. */
+  onAnyPublishDenied(listener: DenialListener): () => void {
+    this.#anyDenied.add(listener);
+    return () => void this.#anyDenied.delete(listener);
   }
 
   /** Resolves when the server has seen everything published so far; rejects when the socket is down. */
@@ -200,6 +220,7 @@ export class Broker {
     const listeners = this.#publishDenied.get(error.subject);
     this.#log.warn({ subject: error.subject }, "The broker refused a publish");
     for (const listener of listeners ?? []) listener(denied(error));
+    for (const listener of this.#anyDenied) listener(error.subject, denied(error));
   }
 }
 

@@ -1,8 +1,10 @@
 import {
   type Authorization,
   deriveRpcKeys,
+  feedSubject,
   fromBase64Url,
   type Grants,
+  operationSubject,
   type Port,
   ReplayWindow,
   type RpcKeys,
@@ -11,6 +13,7 @@ import {
 
 /** The keys of one caller under one route epoch, and what has been seen of its frames. */
 export interface CallerEpoch {
+  readonly number: number;
   readonly keys: RpcKeys;
   readonly window: ReplayWindow;
 }
@@ -38,9 +41,11 @@ export class CallerSession {
     this.digest = fromBase64Url(input.digestText) ?? new Uint8Array(32);
     this.capabilities = input.grants.capabilities;
     this.#allowed = new Set(
-      input.grants.calls.flatMap(({ api, deployment, rpc }) =>
-        rpc.map((action) => rpcSubject({ api, deployment, action })),
-      ),
+      input.grants.calls.flatMap(({ api, deployment, rpc, feeds, operations }) => [
+        ...rpc.map((action) => rpcSubject({ api, deployment, action })),
+        ...feeds.map((action) => feedSubject({ api, deployment, action })),
+        ...operations.map((action) => operationSubject({ api, deployment, action })),
+      ]),
     );
   }
 
@@ -62,6 +67,7 @@ export class CallerSession {
       return undefined; // a point of small order
     }
     const made = {
+      number,
       keys: deriveRpcKeys(this.#port, { shared, digest: this.digest, epoch: number }),
       window: new ReplayWindow(),
     };

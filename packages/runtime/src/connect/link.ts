@@ -6,6 +6,7 @@ import {
   TransportError,
   toBase64Url,
 } from "@trellis/protocol";
+import { BrokerRequests } from "../jetstream/broker-requests.ts";
 import { Phase } from "../lifecycle/phase.ts";
 import { TimerWheel } from "../lifecycle/timer-wheel.ts";
 import type { Logger } from "../logging/logger.ts";
@@ -81,6 +82,7 @@ export class Link implements Connection {
   #presented: Session;
   #socketSession: Session;
   #wired: Wired | undefined;
+  #requests: BrokerRequests | undefined;
   #shut: Promise<void> | undefined;
   readonly #ends = new ConnectionEnds();
   /** When the newest route of our own deployment that we followed was stated. */
@@ -123,6 +125,15 @@ export class Link implements Connection {
   get replies(): Inbox {
     return this.#need().replies;
   }
+  /** Where JetStream answers. */
+  get answers(): Inbox {
+    return this.#need().answers;
+  }
+  /** Requests to JetStream; made when the first surface needs it. */
+  get requests(): BrokerRequests {
+    this.#requests ??= new BrokerRequests(this);
+    return this.#requests;
+  }
   get directGet(): DirectGet {
     return this.#need().directGet;
   }
@@ -134,6 +145,9 @@ export class Link implements Connection {
   }
   get callers(): Callers {
     return this.#need().callers;
+  }
+  get revocations(): Revocations {
+    return this.#need().revocations;
   }
   get refresher(): Refresher {
     return this.#need().refresher;
@@ -334,6 +348,7 @@ export class Link implements Connection {
 export interface Wired {
   readonly broker: Broker;
   readonly replies: Inbox;
+  readonly answers: Inbox;
   readonly directGet: DirectGet;
   readonly routes: Routes;
   readonly notices: NoticeReader;

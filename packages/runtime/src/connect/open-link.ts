@@ -172,7 +172,7 @@ async function wire(link: Link, options: OpenLinkOptions): Promise<void> {
     onOutcome: recordRefresh,
     random: options.random,
   });
-  link.wire({ broker, replies, directGet, routes, notices, revocations, callers, refresher });
+  link.wire({ broker, replies, answers, directGet, routes, notices, revocations, callers, refresher });
   await inTime(options.signal, notices.start());
   if (denied !== undefined) throw denied;
   if (options.kind === "service") await retainOwnContext(link);

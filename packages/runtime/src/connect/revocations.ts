@@ -24,6 +24,19 @@ export class Revocations {
     return REVOCATION_SUBJECTS.some((kind) => this.#hits(kind, ids[kind], authorization.notBefore));
   }
 
+  /** The earliest instant at which something that the authorization rests on was revoked after its beginning. */
+  revokedAt(authorization: Authorization): number | undefined {
+    if (this.#at.size === 0) return undefined;
+    const ids = revocableIds(authorization);
+    let earliest: number | undefined;
+    for (const kind of REVOCATION_SUBJECTS) {
+      const at = this.#at.get(keyOf(kind, ids[kind]));
+      if (at === undefined || at < authorization.notBefore) continue;
+      if (earliest === undefined || at < earliest) earliest = at;
+    }
+    return earliest;
+  }
+
   #hits(kind: string, id: string, notBefore: number): boolean {
     const at = this.#at.get(keyOf(kind, id));
     return at !== undefined && at >= notBefore;

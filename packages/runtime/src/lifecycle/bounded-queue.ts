@@ -21,6 +21,8 @@ export interface BoundedQueueOptions<T> {
   readonly onClose?: (() => void) | undefined;
   /** Called for an item that `drop-oldest` threw away. */
   readonly onDrop?: ((item: T) => void) | undefined;
+  /** Called whenever the reader was given an item: the place to give credit. */
+  readonly onTake?: (() => void) | undefined;
 }
 
 interface Waiter<T> {
@@ -46,7 +48,7 @@ export class BoundedQueue<T> implements AsyncIterableIterator<T, undefined, unde
   #waiters: Waiter<T>[] = [];
   #state: State = { kind: "open" };
   #dropped = 0;
-  readonly #onAbort = () => this.#abort(this.#options.signal?.reason);
+  readonly #onAbort = () => this.abort(this.#options.signal?.reason);
 
   constructor(options: BoundedQueueOptions<T>) {
     if (!Number.isInteger(options.capacity) || options.capacity < 1) {
@@ -55,7 +57,7 @@ export class BoundedQueue<T> implements AsyncIterableIterator<T, undefined, unde
     this.#options = options;
     const { signal } = options;
     if (signal === undefined) return;
-    if (signal.aborted) this.#abort(signal.reason);
+    if (signal.aborted) this.abort(signal.reason);
     else signal.addEventListener("abort", this.#onAbort, { once: true });
   }
 
@@ -80,6 +82,7 @@ export class BoundedQueue<T> implements AsyncIterableIterator<T, undefined, unde
     const waiter = this.#waiters.shift();
     if (waiter !== undefined) {
       waiter.resolve({ done: false, value: item });
+      this.#options.onTake?.();
       return true;
     }
     if (this.size < this.#options.capacity) {
@@ -99,10 +102,18 @@ export class BoundedQueue<T> implements AsyncIterableIterator<T, undefined, unde
     this.#close({ kind: "failed", error });
   }
 
+  /** Ends at once: what waits is dropped, and the reader gets `error`. */
+  abort(error: unknown): void {
+    this.#clear();
+    if (this.#state.kind === "open") this.#close({ kind: "failed", error });
+    else this.#state = { kind: "failed", error };
+  }
+
   next(): Promise<IteratorResult<T, undefined>> {
     if (this.size > 0) {
       const value = this.#take();
       this.#unlistenWhenDrained();
+      this.#options.onTake?.();
       return Promise.resolve({ done: false, value });
     }
     const state = this.#state;
@@ -149,8 +160,8 @@ export class BoundedQueue<T> implements AsyncIterableIterator<T, undefined, unde
     const item = this.#items[this.#head] as T;
     this.#items[this.#head] = undefined;
     this.#head += 1;
-    // Compacted in strides: each item is moved at most once on average.
-    if (this.#head === this.#items.length || this.#head >= this.#options.capacity) {
+    // Compacted when half of it is empty: each item is moved at most once on average.
+    if (this.#head === this.#items.length || (this.#head >= 32 && this.#head * 2 >= this.#items.length)) {
       this.#items.splice(0, this.#head);
       this.#head = 0;
     }
@@ -160,12 +171,6 @@ export class BoundedQueue<T> implements AsyncIterableIterator<T, undefined, unde
   #clear(): void {
     this.#items.length = 0;
     this.#head = 0;
-  }
-
-  #abort(reason: unknown): void {
-    this.#clear();
-    if (this.#state.kind === "open") this.#close({ kind: "failed", error: reason });
-    else this.#state = { kind: "failed", error: reason };
   }
 
   #close(state: State): void {

@@ -1,16 +1,22 @@
 import { toHex } from "@trellis/protocol";
+import type { CallerSession } from "../connect/caller-session.ts";
 import type { Logger } from "../logging/logger.ts";
 import { traceparent } from "../telemetry/trace-context.ts";
-import type { OpenCall } from "./open-call.ts";
+import type { CallOrigin } from "./call-origin.ts";
 import type { Caller, HandlerContext } from "./rpc-handler.ts";
 
-/** A handler's view of its call: everything made when it is first read. */
+/** A request that a handler works on, and who made it. */
+export interface HandledRequest extends CallOrigin {
+  readonly session: Pick<CallerSession, "authorization" | "capabilities">;
+}
+
+/** A handler's view of its request: everything made when it is first read. */
 export class CallContext implements HandlerContext {
   readonly log: Logger;
-  readonly #call: OpenCall;
+  readonly #call: HandledRequest;
   #caller: Caller | undefined;
 
-  constructor(call: OpenCall, log: Logger) {
+  constructor(call: HandledRequest, log: Logger) {
     this.#call = call;
     this.log = log;
   }
@@ -40,7 +46,7 @@ export class CallContext implements HandlerContext {
   }
 }
 
-function callerOf(call: OpenCall): Caller {
+function callerOf(call: HandledRequest): Caller {
   const { authorization, capabilities } = call.session;
   return {
     principal: authorization.principal,

@@ -1,7 +1,7 @@
-import type { RpcAction } from "@trellis/contract";
 import { MAX_FRAME_CALLS } from "@trellis/protocol";
 import type { Session } from "../connect/session.ts";
 import { afterTick } from "../lifecycle/tick.ts";
+import { type Callable, surfaceOf } from "./callable.ts";
 import type { PendingCall } from "./pending-call.ts";
 
 /** Sends calls of one lane as one frame; false when it cannot be sent now and the calls are to wait. */
@@ -27,7 +27,7 @@ export interface LaneSender {
  * of the same turn; under load the calls of one tick share frames. `inFlight` counts calls that are with a provider.
  */
 export class CallLane {
-  readonly action: RpcAction;
+  readonly action: Callable;
   inFlight = 0;
   /** Somebody watches the broker's refusals for this lane. */
   watched = false;
@@ -39,7 +39,7 @@ export class CallLane {
   #grantedBy: Session | undefined;
   #granted = false;
 
-  constructor(action: RpcAction, sender: LaneSender) {
+  constructor(action: Callable, sender: LaneSender) {
     this.action = action;
     this.#sender = sender;
     this.#frameLimit = action.coalesce ? MAX_FRAME_CALLS : 1;
@@ -52,9 +52,10 @@ export class CallLane {
   /** Whether a session's grants include the action; looked up once a session. */
   grantedBy(session: Session): boolean {
     if (this.#grantedBy !== session) {
-      const { api, name } = this.action;
+      const { kind, api, name } = this.action;
+      const surface = surfaceOf(kind);
       this.#grantedBy = session;
-      this.#granted = session.grants.calls.some((call) => call.api === api && call.rpc.includes(name));
+      this.#granted = session.grants.calls.some((call) => call.api === api && call[surface].includes(name));
     }
     return this.#granted;
   }

@@ -18,6 +18,13 @@ import type { OpenCalls } from "./open-calls.ts";
 /** A frame holds this many results at the most. */
 const maxPongs = 64;
 
+/** A surface with control messages of its own, on the same subjects. */
+export interface ControlTaker {
+  /** By the looks of it: nothing is authenticated yet. */
+  claims(data: Uint8Array): boolean;
+  take(message: Msg): void;
+}
+
 /**
  * Takes cancels and pings, on subjects of their own: they work while the provider is too busy for calls. A
  * control message reaches only the sender's own calls.
@@ -25,10 +32,16 @@ const maxPongs = 64;
 export class ControlReceiver {
   readonly #link: Link;
   readonly #calls: OpenCalls;
+  readonly #takers: ControlTaker[] = [];
 
   constructor(link: Link, calls: OpenCalls) {
     this.#link = link;
     this.#calls = calls;
+  }
+
+  /** Hands control messages of another kind to the surface that knows them. */
+  add(taker: ControlTaker): void {
+    this.#takers.push(taker);
   }
 
   start(onDenied: (error: AuthError) => void): { drain(): Promise<void> }[] {
@@ -43,7 +56,7 @@ export class ControlReceiver {
 
   async #onMessage(message: Msg): Promise<void> {
     const frame = decodeControlFrame(this.#link.platform.port, message.data);
-    if (frame === undefined) return;
+    if (frame === undefined) return this.#takers.find((taker) => taker.claims(message.data))?.take(message);
     const { callers } = this.#link;
     let session = callers.get(frame.digestText);
     // Whoever has calls here is known; only after a refresh can the first message be a control message.

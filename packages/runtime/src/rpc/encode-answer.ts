@@ -1,4 +1,4 @@
-import { DeclaredError, type RpcAction } from "@trellis/contract";
+import { DeclaredError } from "@trellis/contract";
 import {
   encodeError,
   encodeJson,
@@ -9,6 +9,8 @@ import {
   UnexpectedError,
 } from "@trellis/protocol";
 import { isResult } from "@trellis/result";
+import type { Callable } from "./callable.ts";
+import { RefusedCall } from "./refused-call.ts";
 
 type Answer = Omit<ResultItem, "requestId">;
 
@@ -23,7 +25,7 @@ export function encodeFailure(error: TrellisError): Answer {
 }
 
 /** Encodes what a handler returned: a value, a declared error, or a Result of the two. Never throws. */
-export function encodeReturned(action: RpcAction, returned: unknown): EncodedAnswer {
+export function encodeReturned(action: Callable, returned: unknown): EncodedAnswer {
   try {
     return encodeAny(action, returned);
   } catch (thrown) {
@@ -33,7 +35,7 @@ export function encodeReturned(action: RpcAction, returned: unknown): EncodedAns
 }
 
 /** Encodes what a handler threw: a declared error as itself, anything else as an id. Never throws. */
-export function encodeThrown(action: RpcAction, thrown: unknown): EncodedAnswer {
+export function encodeThrown(action: Callable, thrown: unknown): EncodedAnswer {
   try {
     return encodeFault(action, thrown);
   } catch (again) {
@@ -41,14 +43,15 @@ export function encodeThrown(action: RpcAction, thrown: unknown): EncodedAnswer 
   }
 }
 
-function encodeAny(action: RpcAction, returned: unknown): EncodedAnswer {
+function encodeAny(action: Callable, returned: unknown): EncodedAnswer {
   if (isResult(returned)) {
     return returned.isOk() ? encodeOutput(action, returned.value) : encodeFault(action, returned.error);
   }
   return returned instanceof DeclaredError ? encodeFault(action, returned) : encodeOutput(action, returned);
 }
 
-function encodeFault(action: RpcAction, thrown: unknown): EncodedAnswer {
+function encodeFault(action: Callable, thrown: unknown): EncodedAnswer {
+  if (thrown instanceof RefusedCall) return { answer: encodeFailure(thrown.error), bug: undefined };
   const declared = thrown instanceof DeclaredError ? action.errors[thrown.type] : undefined;
   if (declared !== undefined && thrown instanceof DeclaredError) {
     const issues = declared.dataSchema?.issues(thrown.data);
@@ -60,7 +63,7 @@ function encodeFault(action: RpcAction, thrown: unknown): EncodedAnswer {
   return { answer: encodeFailure(bug), bug };
 }
 
-function encodeOutput(action: RpcAction, value: unknown): EncodedAnswer {
+function encodeOutput(action: Callable, value: unknown): EncodedAnswer {
   if (action.output === undefined)
     return { answer: { status: RESULT_STATUS.ok, payload: "null" }, bug: undefined };
   const issues = action.output.issues(value);
@@ -86,7 +89,7 @@ function unexpected(message: string, cause: unknown): EncodedAnswer {
   return { answer: encodeFailure(bug), bug };
 }
 
-function describe(action: RpcAction, thrown: unknown): string {
+function describe(action: Callable, thrown: unknown): string {
   if (thrown instanceof DeclaredError)
     return `The handler of ${action.name} failed with ${thrown.type}, which the action does not declare`;
   return `The handler of ${action.name} failed`;

@@ -1,4 +1,3 @@
-import type { RpcAction } from "@trellis/contract";
 import {
   CancelledError,
   type DecodedCall,
@@ -8,11 +7,12 @@ import {
   TimeoutError,
   UnavailableError,
 } from "@trellis/protocol";
-import type { CallerSession } from "../connect/caller-session.ts";
+import type { CallerEpoch, CallerSession } from "../connect/caller-session.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";
 import { LazySignal } from "../lifecycle/signals.ts";
 import { type TimerWheel, WheelEntry } from "../lifecycle/timer-wheel.ts";
 import type { CallOrigin } from "./call-origin.ts";
+import type { Callable } from "./callable.ts";
 import { encodeFailure } from "./encode-answer.ts";
 import type { FrameAnswer } from "./frame-answer.ts";
 
@@ -27,8 +27,9 @@ export interface OpenCallOwner {
 
 export interface OpenCallInput {
   readonly owner: OpenCallOwner;
-  readonly action: RpcAction;
+  readonly action: Callable;
   readonly session: CallerSession;
+  readonly epoch: CallerEpoch;
   readonly answer: FrameAnswer;
   readonly call: DecodedCall;
   readonly bytes: number;
@@ -45,8 +46,10 @@ const graceMs = 5_000;
  * its slot, unless it outlives the deadline by the grace: then it is a zombie.
  */
 export class OpenCall extends WheelEntry implements CallOrigin {
-  readonly action: RpcAction;
+  readonly action: Callable;
   readonly session: CallerSession;
+  /** The keys that its frame came under. */
+  readonly epoch: CallerEpoch;
   readonly id: Uint8Array;
   readonly bytes: number;
   readonly deadline: Deadline;
@@ -68,6 +71,7 @@ export class OpenCall extends WheelEntry implements CallOrigin {
     this.#owner = input.owner;
     this.action = input.action;
     this.session = input.session;
+    this.epoch = input.epoch;
     this.#answer = input.answer;
     // The frame's bytes belong to the broker client; what outlives this tick is copied.
     this.id = input.call.requestId.slice();

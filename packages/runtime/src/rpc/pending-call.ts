@@ -1,9 +1,10 @@
-import type { RpcAction } from "@trellis/contract";
 import { type CallItem, CancelledError, TimeoutError, type TrellisError } from "@trellis/protocol";
 import { err, type Result } from "@trellis/result";
+import type { ProviderRoute } from "../connect/routes.ts";
 import { onAbort } from "../lifecycle/on-abort.ts";
 import { WheelEntry } from "../lifecycle/timer-wheel.ts";
 import type { CallLane } from "./call-lane.ts";
+import type { Callable } from "./callable.ts";
 import { sameBytes } from "./request-ids.ts";
 import type { SentFrame } from "./sent-frame.ts";
 
@@ -29,6 +30,8 @@ export interface PendingCallInput {
   /** Monotonic ms. */
   readonly startedAt: number;
   readonly resolve: (result: CallResult) => void;
+  /** Hears under which route each frame of the call goes out. */
+  readonly onRoute: ((route: ProviderRoute) => void) | undefined;
 }
 
 /**
@@ -45,6 +48,7 @@ export class PendingCall extends WheelEntry implements CallItem {
   readonly origin: Uint8Array | undefined;
   readonly startedAt: number;
   readonly timeoutMs: number;
+  readonly onRoute: ((route: ProviderRoute) => void) | undefined;
   /** What it takes in a frame. */
   bytes = 0;
   /** What the frame says that is left; set when it is sent. */
@@ -80,11 +84,12 @@ export class PendingCall extends WheelEntry implements CallItem {
     this.startedAt = input.startedAt;
     this.heardAt = input.startedAt;
     this.timeoutMs = input.timeoutMs;
+    this.onRoute = input.onRoute;
     this.#owner = input.owner;
     this.#resolve = input.resolve;
   }
 
-  get action(): RpcAction {
+  get action(): Callable {
     return this.lane.action;
   }
 

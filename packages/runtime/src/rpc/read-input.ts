@@ -1,11 +1,11 @@
-import type { RpcAction } from "@trellis/contract";
 import { decodeJson, type Port, ValidationError } from "@trellis/protocol";
 import { err, ok, type Result } from "@trellis/result";
+import type { Callable } from "./callable.ts";
 
 /** Parses and validates the payload of one call; the value is in the schema's output form. */
 export function readInput(
   port: Port,
-  action: RpcAction,
+  action: Callable,
   payload: Uint8Array,
 ): Result<unknown, ValidationError> {
   let text: string;

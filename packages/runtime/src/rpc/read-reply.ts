@@ -1,5 +1,4 @@
 import type { Msg } from "@nats-io/nats-core";
-import type { RpcAction } from "@trellis/contract";
 import {
   type DecodedResult,
   decodeError,
@@ -14,6 +13,7 @@ import {
 } from "@trellis/protocol";
 import { err, ok } from "@trellis/result";
 import { isNoResponders } from "../connect/inbox.ts";
+import type { Callable } from "./callable.ts";
 import type { CallResult } from "./pending-call.ts";
 import type { SentFrame } from "./sent-frame.ts";
 
@@ -35,7 +35,7 @@ export function openReply(port: Port, frame: SentFrame, message: Msg): OpenedRep
 }
 
 /** The result of one call: its output decoded, or its error as a class. */
-export function readResult(port: Port, action: RpcAction, result: DecodedResult): CallResult {
+export function readResult(port: Port, action: Callable, result: DecodedResult): CallResult {
   const parsed = decodeJsonBytes(port, result.payload);
   if (result.status === RESULT_STATUS.error) {
     return err(decodeError(parsed.ok ? parsed.value : undefined, action.errors));
@@ -52,7 +52,7 @@ export function readProvider(port: Port, payload: Uint8Array): string | undefine
   return parsed.ok ? readReceipt(parsed.value)?.connection : undefined;
 }
 
-function unreadable(action: RpcAction, errors: ValidationError["errors"]): ValidationError {
+function unreadable(action: Callable, errors: ValidationError["errors"]): ValidationError {
   const message = `The answer to ${action.name} does not fit the contract that this process was built with`;
   return new ValidationError({ errors, message });
 }

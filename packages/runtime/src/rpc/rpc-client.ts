@@ -1,5 +1,4 @@
 import type { Msg } from "@nats-io/nats-core";
-import type { RpcAction } from "@trellis/contract";
 import {
   AuthError,
   CancelledError,
@@ -8,7 +7,6 @@ import {
   encodeRequestFrame,
   REQUEST_OVERHEAD,
   RESULT_STATUS,
-  rpcSubject,
   type TrellisError,
   UnavailableError,
   ValidationError,
@@ -16,12 +14,14 @@ import {
 import { AsyncResult, err, ok, type Result } from "@trellis/result";
 import { connectionDown } from "../connect/inbox.ts";
 import type { Link } from "../connect/link.ts";
+import type { ProviderRoute } from "../connect/routes.ts";
 import { inTurn } from "../lifecycle/tick.ts";
 import { activeTrace, type WireTrace } from "../telemetry/trace-context.ts";
 import { CallLane, type LaneSender } from "./call-lane.ts";
 import { CallLiveness } from "./call-liveness.ts";
 import type { CallOrigin } from "./call-origin.ts";
 import { CallRecovery, type NoResponderRetry } from "./call-recovery.ts";
+import { type Callable, callSubject } from "./callable.ts";
 import { type CallResult, PendingCall } from "./pending-call.ts";
 import { PendingCalls } from "./pending-calls.ts";
 import { openReply, readProvider, readResult } from "./read-reply.ts";
@@ -36,13 +36,15 @@ export interface RpcClientOptions {
 }
 
 export interface CallRequest {
-  readonly action: RpcAction;
+  readonly action: Callable;
   readonly input: unknown;
   readonly options: CallOptions | undefined;
   /** The request that this call is made for, inside a handler. */
   readonly origin: CallOrigin | undefined;
   /** Trace to continue in place of the active or the inherited one. */
   readonly trace?: WireTrace | undefined;
+  /** Hears under which route each frame of the call goes out: the last one is that of the answer. */
+  readonly onRoute?: ((route: ProviderRoute) => void) | undefined;
 }
 
 /**
@@ -61,7 +63,7 @@ export class RpcClient {
   readonly #pending: PendingCalls;
   readonly #liveness: CallLiveness;
   readonly #recovery: CallRecovery;
-  readonly #lanes = new Map<RpcAction, CallLane>();
+  readonly #lanes = new Map<Callable, CallLane>();
   readonly #sender: LaneSender = {
     send: (lane, calls) => this.#send(lane, calls),
     room: () => this.#link.broker.maxPayload - REQUEST_OVERHEAD,
@@ -100,7 +102,7 @@ export class RpcClient {
     return tooLarge === undefined ? result : AsyncResult.err(tooLarge);
   }
 
-  #openLane(action: RpcAction): CallLane {
+  #openLane(action: Callable): CallLane {
     const lane = new CallLane(action, this.#sender);
     this.#lanes.set(action, lane);
     return lane;
@@ -122,7 +124,7 @@ export class RpcClient {
 
   #begin(
     lane: CallLane,
-    { options, origin, trace: given }: CallRequest,
+    { options, origin, trace: given, onRoute }: CallRequest,
     rest: { payload: string; resolve: (result: CallResult) => void },
   ): ValidationError | undefined {
     const { sequence, requestId } = this.#ids.next();
@@ -140,6 +142,7 @@ export class RpcClient {
       timeoutMs: origin === undefined ? timeoutMs : Math.min(timeoutMs, origin.deadline.remaining()),
       startedAt: this.#link.clock.monotonic(),
       resolve: rest.resolve,
+      onRoute,
     });
     call.bytes = callLength(call, this.#link.platform.port.utf8.length(call.payload));
     if (call.bytes > this.#sender.room()) return tooLarge(call.bytes, this.#sender.room());
@@ -153,15 +156,14 @@ export class RpcClient {
   #send(lane: CallLane, calls: PendingCall[]): boolean {
     const { broker, routes, clock, replies, platform } = this.#link;
     if (!broker.up || this.#link.renewal.holding) return false;
-    const { api, name } = lane.action;
-    const route = routes.route(api);
+    const route = routes.route(lane.action.api);
     if (route === undefined) {
       void this.#recovery.onUnbound(lane);
       return false;
     }
     // Granted since the socket was opened: it goes out with the next one, which is under way.
     if (this.#link.policyPending && !lane.grantedBy(this.#link.socketSession)) return false;
-    const subject = rpcSubject({ api, deployment: route.deployment, action: name });
+    const subject = callSubject(lane.action, route.deployment);
     this.#watchDenials(lane, subject);
     const frame = new SentFrame(this, route, calls);
     frame.reply = replies.open(frame, route.replyScope);
@@ -171,6 +173,7 @@ export class RpcClient {
       call.frame = frame;
       call.heard(now);
       call.attempts += 1;
+      call.onRoute?.(route);
     }
     lane.inFlight += calls.length;
     const { epoch, digest, keys } = route;
@@ -240,7 +243,7 @@ function inheritedTrace(origin: CallOrigin | undefined): WireTrace | undefined {
   return tracestate === undefined ? { trace } : { trace, tracestate };
 }
 
-function encodeInput(action: RpcAction, input: unknown): Result<string, ValidationError> {
+function encodeInput(action: Callable, input: unknown): Result<string, ValidationError> {
   if (action.input === undefined) return ok("null");
   const issues = action.input.issues(input);
   if (issues !== undefined) return err(new ValidationError({ errors: issues }));

@@ -1,5 +1,4 @@
 import type { Msg } from "@nats-io/nats-core";
-import type { RpcAction } from "@trellis/contract";
 import {
   AuthError,
   type DecodedCall,
@@ -7,7 +6,6 @@ import {
   encodeRefusal,
   type RefusalCode,
   type RequestFrame,
-  rpcSubject,
   TimeoutError,
   type TrellisError,
   verifyRequestFrame,
@@ -20,6 +18,7 @@ import { within } from "../lifecycle/within.ts";
 import { recordAdmissionRefusal, recordServed } from "../telemetry/rpc-metrics.ts";
 import { Admission, type AdmissionLimits } from "./admission.ts";
 import { findCaller, seesRevocations, staleness } from "./authenticate-frame.ts";
+import { type Callable, callSubject } from "./callable.ts";
 import { ControlReceiver } from "./control-receiver.ts";
 import { type EncodedAnswer, encodeFailure, encodeReturned, encodeThrown } from "./encode-answer.ts";
 import { FrameAnswer } from "./frame-answer.ts";
@@ -33,7 +32,7 @@ import { UnsentReplies } from "./unsent-replies.ts";
 export type Invoke = (call: OpenCall, input: unknown) => unknown;
 
 interface Served {
-  readonly action: RpcAction;
+  readonly action: Callable;
   readonly subject: string;
   readonly invoke: Invoke;
 }
@@ -104,20 +103,25 @@ export class RpcProvider implements OpenCallOwner {
     return this.#calls.size;
   }
 
+  /** Other surfaces take their control messages here. */
+  get control(): ControlReceiver {
+    return this.#control;
+  }
+
   get started(): boolean {
     return this.#started;
   }
 
   /** True when a handler for the action was registered. */
-  serves(action: RpcAction): boolean {
+  serves(action: Callable): boolean {
     return this.#served.has(keyOf(action));
   }
 
-  register(action: RpcAction, invoke: Invoke): void {
+  register(action: Callable, invoke: Invoke): void {
     if (this.#started) throw new TypeError(`The handler of ${action.name} was registered after start().`);
     if (this.serves(action)) throw new TypeError(`${action.name} has a handler already.`);
     const { deployment } = this.#link.session.assignment;
-    const subject = rpcSubject({ api: action.api, deployment, action: action.name });
+    const subject = callSubject(action, deployment);
     this.#served.set(keyOf(action), { action, subject, invoke });
   }
 
@@ -134,7 +138,7 @@ export class RpcProvider implements OpenCallOwner {
     throw first;
   }
 
-  #subscribe(onDenied: (action: RpcAction) => void): void {
+  #subscribe(onDenied: (action: Callable) => void): void {
     this.#subscriptions = [...this.#served.values()].map((served) => {
       const { subject, action } = served;
       const onMessage = (message: Msg) => inTurn(message.data.length, () => this.#onMessage(served, message));
@@ -273,7 +277,7 @@ export class RpcProvider implements OpenCallOwner {
 
   // --- calls ---
 
-  #begin({ served, frame, session }: Received, call: DecodedCall, answer: FrameAnswer): void {
+  #begin({ served, frame, session, epoch }: Received, call: DecodedCall, answer: FrameAnswer): void {
     const { requestId } = call;
     const bytes = call.payload.length;
     const fail = (error: TrellisError) => answer.add({ requestId, ...encodeFailure(error) });
@@ -291,7 +295,16 @@ export class RpcProvider implements OpenCallOwner {
       return fail(input === undefined ? new TimeoutError() : input.error);
     }
     const deadline = Deadline.after(remaining);
-    const open = new OpenCall({ owner: this, action: served.action, session, answer, call, bytes, deadline });
+    const open = new OpenCall({
+      owner: this,
+      action: served.action,
+      session,
+      epoch,
+      answer,
+      call,
+      bytes,
+      deadline,
+    });
     this.#calls.add(open);
     this.wheel.schedule(open, remaining);
     this.#receipts.watch(open);
@@ -352,7 +365,7 @@ export class RpcProvider implements OpenCallOwner {
   }
 }
 
-function notProvided({ name, api }: RpcAction): AuthError {
+function notProvided({ name, api }: Callable): AuthError {
   return new AuthError({
     reason: "denied_by_broker",
     message: `The broker does not let this service provide ${name} of ${api}`,
@@ -360,8 +373,8 @@ function notProvided({ name, api }: RpcAction): AuthError {
   });
 }
 
-function keyOf(action: RpcAction): string {
-  return `${action.api} ${action.name}`;
+function keyOf(action: Callable): string {
+  return `${action.kind} ${action.api} ${action.name}`;
 }
 
 /** Answers before authentication go to inboxes only: never to a subject that means something. */

@@ -1,0 +1,124 @@
+import {
+  type EventAddress,
+  type EventProof,
+  type EventRefusal,
+  type EventStamp,
+  eventRoot,
+  eventRootBytes,
+  readEventHeaders,
+  readEventSubject,
+  refuseEvent,
+  type StoredEvent,
+  toBase64Url,
+} from "@trellis/protocol";
+import type { Link } from "../connect/link.ts";
+import { type Authority, type AuthorityLink, EventAuthorities } from "./event-authorities.ts";
+
+export type VerifierLink = AuthorityLink & Pick<Link, "revocations">;
+
+/** A message that claims to be an event. */
+export interface EventMessage {
+  readonly subject: string;
+  readonly data: Uint8Array;
+  header(name: string): string;
+}
+
+/** An event whose publisher, content and right to be there are proven. */
+export interface VerifiedEvent {
+  readonly ok: true;
+  readonly subject: string;
+  readonly address: EventAddress;
+  readonly stamp: EventStamp;
+  readonly authority: Authority;
+  readonly storedAt: number;
+}
+
+export type EventVerdict = VerifiedEvent | { readonly ok: false; readonly reason: EventRefusal };
+
+const maxRoots = 4_096;
+
+interface KnownRoot {
+  readonly proof: EventProof;
+  /** `true` once it is verified; a root that is not is forgotten. */
+  verified: true | Promise<boolean>;
+}
+
+/**
+ * Verifies events. The signature of a root is checked once, off the main thread, and remembered: the events that it
+ * covers then cost a few hashes each.
+ */
+export class EventVerifier {
+  readonly #link: VerifierLink;
+  readonly #authorities: EventAuthorities;
+  /** Roots by their text, oldest first. */
+  readonly #roots = new Map<string, KnownRoot>();
+
+  constructor(link: VerifierLink) {
+    this.#link = link;
+    this.#authorities = new EventAuthorities(link);
+  }
+
+  /** At once for a root and a publisher that are known. Rejects with `LookupFailed` when it cannot say. */
+  verify(message: EventMessage, storedAt: number): EventVerdict | Promise<EventVerdict> {
+    const { port } = this.#link.platform;
+    const { subject, data } = message;
+    const read = readEventHeaders((name) => message.header(name));
+    if (!read.ok) return { ok: false, reason: read.reason };
+    const address = readEventSubject(subject);
+    if (address === undefined) return { ok: false, reason: "malformed" };
+    const event = { subject, address, stamp: read.stamp, payloadDigest: port.sha256(data), storedAt };
+    const root = eventRoot(port, event);
+    if (root === undefined) return { ok: false, reason: "signature_invalid" };
+    const authority = this.#authorities.known(read.stamp.proof.authorization);
+    if (authority === undefined) return this.#verifyUnknown(event, root);
+    const signed = this.#isSigned(read.stamp.proof, root, authority);
+    return typeof signed === "boolean"
+      ? this.#decide(event, authority, signed)
+      : signed.then((valid) => this.#decide(event, authority, valid));
+  }
+
+  async #verifyUnknown(event: StoredEvent, root: Uint8Array): Promise<EventVerdict> {
+    const authority = await this.#authorities.load(event.stamp.proof.authorization);
+    if (authority === undefined) return { ok: false, reason: "unknown_authorization" };
+    return this.#decide(event, authority, await this.#isSigned(event.stamp.proof, root, authority));
+  }
+
+  #decide(event: StoredEvent, authority: Authority, signed: boolean): EventVerdict {
+    if (!signed) return { ok: false, reason: "signature_invalid" };
+    const revokedAt = this.#link.revocations.revokedAt(authority.authorization);
+    const reason = refuseEvent(this.#link.platform.port, event, { ...authority, revokedAt });
+    if (reason !== undefined) return { ok: false, reason };
+    const { subject, address, stamp, storedAt } = event;
+    return { ok: true, subject, address, stamp, authority, storedAt };
+  }
+
+  #isSigned(proof: EventProof, root: Uint8Array, authority: Authority): boolean | Promise<boolean> {
+    const { ed25519 } = this.#link.platform.port;
+    const name = toBase64Url(root);
+    const known = this.#roots.get(name);
+    if (known !== undefined && isSameSignature(known.proof, proof)) return known.verified;
+    const verified = ed25519.verifyLater(authority.sessionKey, eventRootBytes(proof, root), proof.signature);
+    // Another signature of a root that is known: whoever made it, it does not push out the one that is there.
+    if (known !== undefined) return verified;
+    const entry: KnownRoot = { proof, verified };
+    this.#remember(name, entry);
+    void verified.then((valid) => {
+      if (valid) entry.verified = true;
+      else if (this.#roots.get(name) === entry) this.#roots.delete(name);
+    });
+    return verified;
+  }
+
+  #remember(name: string, root: KnownRoot): void {
+    if (this.#roots.size >= maxRoots) {
+      const [oldest] = this.#roots.keys();
+      if (oldest !== undefined) this.#roots.delete(oldest);
+    }
+    this.#roots.set(name, root);
+  }
+}
+
+function isSameSignature(a: EventProof, b: EventProof): boolean {
+  if (a.authorization !== b.authorization || a.signedAt !== b.signedAt || a.size !== b.size) return false;
+  return a.signature.every((byte, index) => byte === b.signature[index]);
+}
