@@ -61,11 +61,12 @@ describe("the structure of the house", () => {
     expect(wholesale).toEqual([]);
   });
 
-  it("keeps files short: none over 400 lines", () => {
+  // An entry point is a list of names, and as long as what it offers.
+  it("keeps files short: none over 400 lines, entry points apart", () => {
     const long = Object.keys(allowed)
       .flatMap((name) => sources(join(root, "packages", name, "src")))
       .map((file) => ({ file: relative(root, file), lines: readFileSync(file, "utf8").split("\n").length }))
-      .filter(({ lines }) => lines > 400);
+      .filter(({ file, lines }) => lines > 400 && !file.endsWith("src/index.ts"));
     expect(long).toEqual([]);
   });
 

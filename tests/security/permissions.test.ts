@@ -8,12 +8,17 @@ const api = defineApi("acme.stock@v1", {
 });
 const other = defineApi("acme.vault@v1", { rpc: { "Vault.Open": rpc(), "Vault.Peek": rpc() } });
 
+const nothing = { kv: {}, store: {}, consumers: {} };
+
 /** What the broker is told about one connection of a participant whose used APIs are all bound to `provider`. */
 function permissionsOf(participant: Participant) {
   const artifact = storedArtifact(JSON.stringify(participant.artifact));
   const bound = artifact.uses.map((used) => ({ use: used, provider: "provider" }));
   const bindings = { bound, unbound: [], ambiguous: [] };
-  return compilePermissions(policyOf({ deployment: "own", artifact, bindings }), "connection");
+  return compilePermissions(
+    policyOf({ deployment: "own", artifact, bindings, resources: nothing }),
+    "connection",
+  );
 }
 
 const participants = {

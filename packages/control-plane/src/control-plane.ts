@@ -79,7 +79,7 @@ async function start(config: ResolvedControlPlaneConfig, scope: Scope): Promise<
     owner,
     origins: () => origins,
   });
-  await plane.streams.ensure();
+  await Promise.all([plane.streams.ensure(), plane.resources.start()]);
   const callout = new CalloutResponder({
     nats: links.callout,
     storage,

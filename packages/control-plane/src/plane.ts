@@ -1,4 +1,5 @@
-import type { Port } from "@trellis/protocol";
+import { jetstreamManager } from "@nats-io/jetstream";
+import { type Port, rootFingerprint } from "@trellis/protocol";
 import { Catalog } from "./authority/catalog.ts";
 import { Installer } from "./authority/installer.ts";
 import { Revoker } from "./authority/revoker.ts";
@@ -17,6 +18,8 @@ import type { Links } from "./links/links.ts";
 import { NoticeOutbox } from "./notices/outbox.ts";
 import type { NoticePublisher } from "./notices/publisher.ts";
 import { NoticeStreams } from "./notices/reseed.ts";
+import { OwnedStreams } from "./resources/owned-streams.ts";
+import { Resources } from "./resources/resources.ts";
 import { findConnection } from "./storage/connections.ts";
 import type { Storage } from "./storage/storage.ts";
 
@@ -42,6 +45,7 @@ export interface Plane {
   readonly catalog: Catalog;
   readonly statements: Statements;
   readonly streams: NoticeStreams;
+  readonly resources: Resources;
   readonly outbox: NoticeOutbox;
   readonly installer: Installer;
   readonly revoker: Revoker;
@@ -64,6 +68,13 @@ export function buildPlane(input: PlaneInput): Plane {
     clock,
     replicas: broker.replicas,
   });
+  const resources = new Resources({
+    port,
+    clock,
+    storage,
+    streams: new OwnedStreams(() => jetstreamManager(links.app, { checkAPI: false }), broker.replicas),
+    platform: rootFingerprint(port, keys.root.publicKey),
+  });
   const tracker = buildTracker(input, statements, streams.publisher);
   const outbox = new NoticeOutbox({ port, clock, storage, statements, publisher: streams.publisher, log });
   const revoker = new Revoker({ port, clock, storage, statements, outbox, kicker: tracker });
@@ -85,6 +96,7 @@ export function buildPlane(input: PlaneInput): Plane {
     catalog,
     statements,
     streams,
+    resources,
     outbox,
     installer,
     revoker,
@@ -93,7 +105,7 @@ export function buildPlane(input: PlaneInput): Plane {
   return {
     ...parts,
     bootstrap: bootstrapDeps(input, parts),
-    startUpkeep: () => startUpkeep({ config, links, streams, outbox, tracker, sweeper }),
+    startUpkeep: () => startUpkeep({ config, links, streams, resources, outbox, tracker, sweeper }),
   };
 }
 
@@ -122,7 +134,7 @@ function buildTracker(
 
 function bootstrapDeps(input: PlaneInput, parts: Omit<Plane, "bootstrap" | "startUpkeep">): BootstrapDeps {
   const { config, broker, links, owner } = input;
-  const { port, keys, storage, catalog, statements, streams, installer, tracker } = parts;
+  const { port, keys, storage, catalog, statements, streams, resources, installer, tracker } = parts;
   const { clock, say } = config;
   return {
     authenticate: {
@@ -144,6 +156,8 @@ function bootstrapDeps(input: PlaneInput, parts: Omit<Plane, "bootstrap" | "star
       storage,
       catalog,
       statements,
+      resources,
+      log: config.log,
       notices: streams.publisher,
       kicker: tracker,
       lifeMs: config.lifeMs,
@@ -160,11 +174,12 @@ function startUpkeep(parts: {
   config: ResolvedControlPlaneConfig;
   links: Links;
   streams: NoticeStreams;
+  resources: Resources;
   outbox: NoticeOutbox;
   tracker: ConnectionTracker;
   sweeper: Sweeper;
 }): () => Promise<void> {
-  const { config, links, streams, outbox, tracker, sweeper } = parts;
+  const { config, links, streams, resources, outbox, tracker, sweeper } = parts;
   let stopped = false;
   let timer: Timer | undefined;
   let sweeping: Promise<void> = Promise.resolve();
@@ -200,6 +215,7 @@ function startUpkeep(parts: {
         await outbox.flush();
       }),
   );
+  links.onReconnect("app", () => void attempt("resources", () => resources.start()));
   next(0);
   return async () => {
     stopped = true;

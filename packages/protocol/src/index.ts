@@ -2,8 +2,6 @@ export { UnexpectedError } from "@trellis/result";
 export {
   type BootstrapAnswer,
   BootstrapAnswerSchema,
-  type Resources,
-  ResourcesSchema,
   type Transports,
   TransportsSchema,
   type WellKnown,
@@ -274,6 +272,22 @@ export {
   SESSION_PROOF_HEADER,
   verifyHttpProof,
 } from "./proof/http-proof.ts";
+export {
+  type ConsumerBinding,
+  ConsumerBindingSchema,
+  type KvBinding,
+  KvBindingSchema,
+  RESOURCES,
+  type ResourceBindings,
+  type StoreBinding,
+  StoreBindingSchema,
+} from "./resources/resource-bindings.ts";
+export {
+  deadLetterPrefix,
+  deadLetterStream,
+  EVENT_STREAM,
+  resourceName,
+} from "./resources/resource-names.ts";
 export {
   AUTHORIZATION,
   type Authorization,

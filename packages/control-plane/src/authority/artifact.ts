@@ -1,6 +1,6 @@
 import { canonicalJson, digestOf, isApiId } from "@trellis/contract";
 import { err, ok, type Result } from "@trellis/result";
-import { type Static, Type } from "typebox";
+import { type Static, type TSchema, Type } from "typebox";
 import { Compile } from "typebox/compile";
 
 const actionName = "^[A-Za-z][A-Za-z0-9]*(\\.[A-Za-z][A-Za-z0-9]*)*$";
@@ -9,7 +9,43 @@ const Actions = Type.Record(Type.String({ pattern: actionName, maxLength: 200 })
   additionalProperties: false,
 });
 
-const Surfaces = { rpc: Actions, events: Actions, feeds: Actions, operations: Actions };
+const Events = Type.Record(
+  Type.String({ pattern: actionName, maxLength: 200 }),
+  Type.Object({ params: Type.Array(Type.String({ maxLength: 200 }), { maxItems: 16 }) }),
+  { additionalProperties: false },
+);
+
+const Surfaces = { rpc: Actions, events: Events, feeds: Actions, operations: Actions };
+
+const byAlias = <S extends TSchema>(schema: S) =>
+  Type.Record(Type.String({ pattern: "^[A-Za-z][A-Za-z0-9]{0,63}$" }), schema, {
+    additionalProperties: false,
+  });
+/** A limit that may be left to the broker's own. */
+const Limit = Type.Union([Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER }), Type.Null()]);
+const optional = Type.Boolean();
+
+const Kv = Type.Object({
+  history: Type.Integer({ minimum: 1, maximum: 64 }),
+  ttlMs: Limit,
+  maxValueBytes: Limit,
+  optional,
+});
+const Store = Type.Object({ ttlMs: Limit, maxObjectBytes: Limit, maxTotalBytes: Limit, optional });
+const Consumer = Type.Object({
+  events: Type.Array(
+    Type.Object({ api: Type.String({ maxLength: 200 }), event: Type.String({ maxLength: 200 }) }),
+    { minItems: 1, maxItems: 200 },
+  ),
+  replay: Type.Union([
+    Type.Literal("new"),
+    Type.Literal("all"),
+    Type.Object({ since: Type.String({ maxLength: 64 }) }),
+  ]),
+  ackWaitMs: Type.Integer({ minimum: 100, maximum: 3_600_000 }),
+  ordering: Type.Union([Type.Literal("none"), Type.Literal("per-key")]),
+  optional,
+});
 
 const Artifact = Type.Object({
   format: Type.Literal("trellis.participant/v1"),
@@ -26,6 +62,10 @@ const Artifact = Type.Object({
     }),
     { maxItems: 500 },
   ),
+  kv: byAlias(Kv),
+  store: byAlias(Store),
+  consumers: byAlias(Consumer),
+  state: byAlias(Type.Object({ ttlMs: Limit })),
 });
 
 const compiled = Compile(Artifact);
@@ -51,6 +91,8 @@ export function readArtifact(value: unknown): Result<InstallableArtifact, string
   const apis = [...value.implements.map((api) => api.id), ...value.uses.map((use) => use.api)];
   const illegal = apis.find((id) => !isApiId(id));
   if (illegal !== undefined) return err(`"${illegal}" is not an API id.`);
+  const stranger = strangerEvent(value);
+  if (stranger !== undefined) return err(stranger);
   const owned = value.implements.map((api) => api.id);
   const platform = [...owned, value.id].find((id) => id.startsWith("trellis."));
   if (platform !== undefined) return err(`"${platform}" is in the platform's own namespace.`);
@@ -59,9 +101,30 @@ export function readArtifact(value: unknown): Result<InstallableArtifact, string
   return ok({ artifact: value, text, digest: digestOf(value) });
 }
 
+/** A consumer may take only events of APIs that its participant implements or uses. */
+function strangerEvent(artifact: AuthorityArtifact): string | undefined {
+  for (const [alias, { events }] of Object.entries(artifact.consumers)) {
+    const unknown = events.find((event) => eventOf(artifact, event) === undefined);
+    if (unknown === undefined) continue;
+    return `The consumer "${alias}" takes ${unknown.event} of ${unknown.api}, which the artifact neither implements nor uses.`;
+  }
+  return undefined;
+}
+
 /** Reads an artifact that we stored ourselves; throws when it is damaged. */
 export function storedArtifact(text: string): AuthorityArtifact {
   const value: unknown = JSON.parse(text);
   if (!compiled.Check(value)) throw new Error("A stored participant artifact is damaged.");
   return value;
+}
+
+/** The event that a consumer names, from the APIs that the artifact implements or uses. */
+export function eventOf(
+  artifact: Pick<AuthorityArtifact, "implements" | "uses">,
+  { api, event }: { readonly api: string; readonly event: string },
+): { readonly params: readonly string[] } | undefined {
+  const own = artifact.implements.find(({ id }) => id === api)?.events[event];
+  if (own !== undefined) return own;
+  const used = artifact.uses.filter((use) => use.api === api);
+  return used.map(({ events }) => events[event]).find((found) => found !== undefined);
 }

@@ -12,7 +12,12 @@ const service: AuthorityArtifact = {
   id: "acme.orders",
   implements: [{ id: "acme.orders@v1", ...none, rpc: { "Orders.Place": null, Ping: null } }],
   uses: [{ api: "acme.stock@v1", ...none, rpc: { "Stock.Count": null } }],
+  kv: {},
+  store: {},
+  consumers: {},
+  state: {},
 };
+const nothing = { kv: {}, store: {}, consumers: {} };
 
 function policy(artifact: AuthorityArtifact, provider = "S1") {
   const bindings = resolveBindings({
@@ -20,7 +25,7 @@ function policy(artifact: AuthorityArtifact, provider = "S1") {
     providers: [{ id: provider, disabled: false, artifact: { implements: [stock] } }],
     chosen: new Map(),
   });
-  return policyOf({ deployment: "D1", artifact, bindings });
+  return policyOf({ deployment: "D1", artifact, bindings, resources: nothing });
 }
 
 describe("permissions", () => {

@@ -1,6 +1,8 @@
 import { canonicalJson, digestOf } from "@trellis/contract";
 import {
   controlSubject,
+  eventFilter,
+  feedSubject,
   healthSubject,
   inboxPrefix,
   NOTICE_FILTER,
@@ -10,8 +12,10 @@ import {
 } from "@trellis/protocol";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import type { BoundResources } from "../resources/resources.ts";
 import type { AuthorityArtifact } from "./artifact.ts";
 import type { ResolvedBindings } from "./binding.ts";
+import { resourcePermissions } from "./resource-permissions.ts";
 
 const Names = Type.Array(Type.String());
 
@@ -19,8 +23,23 @@ const Policy = Type.Object({
   version: Type.Literal(1),
   kind: Type.Union([Type.Literal("service"), Type.Literal("app")]),
   deployment: Type.String(),
-  owned: Type.Array(Type.Object({ api: Type.String(), rpc: Names })),
-  used: Type.Array(Type.Object({ api: Type.String(), deployment: Type.String(), rpc: Names })),
+  owned: Type.Array(
+    Type.Object({
+      api: Type.String(),
+      rpc: Names,
+      feeds: Names,
+      /** Events that may be published, with the number of their parameters. */
+      events: Type.Array(Type.Object({ name: Type.String(), params: Type.Integer() })),
+    }),
+  ),
+  used: Type.Array(Type.Object({ api: Type.String(), deployment: Type.String(), rpc: Names, feeds: Names })),
+  /** Buckets, by physical name. */
+  kv: Names,
+  /** Object stores, by physical name. */
+  store: Names,
+  consumers: Type.Array(
+    Type.Object({ stream: Type.String(), name: Type.String(), deadLetters: Type.String() }),
+  ),
 });
 
 const compiled = Compile(Policy);
@@ -43,16 +62,40 @@ export function policyOf(input: {
   deployment: string;
   artifact: AuthorityArtifact;
   bindings: ResolvedBindings;
+  resources: BoundResources;
 }): TransportPolicy {
-  const { deployment, artifact, bindings } = input;
+  const { deployment, artifact, bindings, resources } = input;
   return {
     version: 1,
     kind: artifact.kind,
     deployment,
-    owned: artifact.implements.map((api) => ({ api: api.id, rpc: sortedNames(api.rpc) })).sort(byApi),
+    owned: artifact.implements.map(ownedPolicy).sort(byApi),
     used: bindings.bound
-      .map(({ use, provider }) => ({ api: use.api, deployment: provider, rpc: sortedNames(use.rpc) }))
+      .map(({ use, provider }) => ({
+        api: use.api,
+        deployment: provider,
+        rpc: sortedNames(use.rpc),
+        feeds: sortedNames(use.feeds),
+      }))
       .sort(byApi),
+    kv: Object.values(resources.kv)
+      .map(({ bucket }) => bucket)
+      .sort(),
+    store: Object.values(resources.store)
+      .map(({ name }) => name)
+      .sort(),
+    consumers: Object.values(resources.consumers)
+      .map(({ stream, consumer: name, deadLetters }) => ({ stream, name, deadLetters }))
+      .sort((left, right) => (left.name < right.name ? -1 : 1)),
+  };
+}
+
+function ownedPolicy({ id, rpc, feeds, events }: AuthorityArtifact["implements"][number]) {
+  return {
+    api: id,
+    rpc: sortedNames(rpc),
+    feeds: sortedNames(feeds),
+    events: sortedNames(events).map((name) => ({ name, params: events[name]?.params.length ?? 0 })),
   };
 }
 
@@ -73,8 +116,9 @@ export function sharedPermissions(policy: TransportPolicy): Permissions {
   const pub = new Set<string>();
   const sub = new Set<string>([NOTICE_FILTER]);
   pub.add(NOTICES_GET_SUBJECT);
-  for (const { api, deployment, rpc } of policy.used) {
+  for (const { api, deployment, rpc, feeds } of policy.used) {
     for (const action of rpc) pub.add(rpcSubject({ api, deployment, action }));
+    for (const action of feeds) pub.add(feedSubject({ api, deployment, action }));
     pub.add(`${controlPrefix(deployment)}.*`);
     pub.add(noticeGetSubject("route", deployment));
   }
@@ -82,11 +126,16 @@ export function sharedPermissions(policy: TransportPolicy): Permissions {
     pub.add("_INBOX.*.r.>").add("ctl.get.authorization.*").add("ctl.get.grants.*");
     pub.add(noticeGetSubject("route", policy.deployment));
     sub.add(controlSubject(policy.deployment, "all"));
-    for (const { api, rpc } of policy.owned) {
-      for (const action of rpc)
-        sub.add(queueScoped(rpcSubject({ api, deployment: policy.deployment, action })));
+    for (const { api, rpc, feeds, events } of policy.owned) {
+      const { deployment } = policy;
+      for (const action of rpc) sub.add(queueScoped(rpcSubject({ api, deployment, action })));
+      for (const action of feeds) sub.add(queueScoped(feedSubject({ api, deployment, action })));
+      for (const { name, params } of events)
+        pub.add(eventFilter({ api, action: name, params: Array.from({ length: params }, () => undefined) }));
     }
   }
+  for (const subject of resourcePermissions(policy).pub) pub.add(subject);
+  for (const subject of resourcePermissions(policy).sub) sub.add(subject);
   return { pub: [...pub], sub: [...sub] };
 }
 

@@ -4,6 +4,7 @@ import {
   CONNECTION_END,
   ISSUERS_LABEL,
   type Port,
+  RESOURCES,
   REVOCATION,
   type REVOCATION_SUBJECTS,
   ROUTE_NOTICE,
@@ -13,6 +14,7 @@ import {
 } from "@trellis/protocol";
 import type { Clock } from "@trellis/runtime/node";
 import type { KeyRing } from "../identity/key-ring.ts";
+import type { BoundResources } from "../resources/resources.ts";
 import type { DeploymentRow } from "../storage/deployments.ts";
 
 /** What a revocation is about. */
@@ -96,6 +98,17 @@ export class Statements {
       issuedAt,
       expiresAt,
     });
+  }
+
+  /** Says what stands behind the aliases of a deployment. */
+  resources(input: {
+    deployment: string;
+    bound: BoundResources;
+    issuedAt: number;
+    expiresAt: number;
+  }): Signed {
+    const { deployment, bound, issuedAt, expiresAt } = input;
+    return this.#sign(RESOURCES.label, { deployment, ...bound, issuedAt, expiresAt });
   }
 
   /** States a deployment's present route key to everybody. */

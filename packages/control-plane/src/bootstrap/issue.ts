@@ -20,8 +20,11 @@ import { type GrantedUses, grantedUses, isPlatformOwned } from "../authority/pla
 import { comparePolicies, policyOf, sealPolicy, type TransportPolicy } from "../authority/policy.ts";
 import type { Kicker } from "../authority/revoker.ts";
 import type { Statements } from "../authority/statements.ts";
+import type { Log } from "../config/log.ts";
 import type { KeyRing } from "../identity/key-ring.ts";
 import type { NoticePublisher } from "../notices/publisher.ts";
+import { ForeignResource } from "../resources/owned-streams.ts";
+import type { BoundResources, Resources } from "../resources/resources.ts";
 import {
   type AuthorizationRow,
   insertAuthorization,
@@ -44,6 +47,8 @@ export interface IssueDeps {
   storage: Storage;
   catalog: Catalog;
   statements: Statements;
+  resources: Resources;
+  log: Log;
   notices: NoticePublisher;
   kicker: Kicker;
   /** Life of an authorization in ms. */
@@ -59,6 +64,7 @@ interface Draft {
   admitted: Admitted;
   continuity: Continuity;
   bindings: ResolvedBindings;
+  resources: BoundResources;
   policy: TransportPolicy;
   now: number;
 }
@@ -84,11 +90,43 @@ export async function issue(
     const hint = `${ambiguous.api} is provided by ${ambiguous.providers.join(", ")}: choose one for this deployment.`;
     return err(refusal("trellis.bootstrap.binding_ambiguous", { hint }));
   }
-  const policy = policyOf({ deployment: admitted.deployment.id, artifact: admitted.artifact, bindings });
+  const provisioned = await provision(deps, admitted);
+  if (provisioned.isErr()) return err(provisioned.error);
+  const { artifact, deployment } = admitted;
+  const resources = provisioned.value;
+  const policy = policyOf({ deployment: deployment.id, artifact, bindings, resources });
   return ok(
-    await authorize(deps, { request, admitted, continuity: continuity.value, bindings, policy, now }),
+    await authorize(deps, {
+      request,
+      admitted,
+      continuity: continuity.value,
+      bindings,
+      resources,
+      policy,
+      now,
+    }),
   );
 }
+
+/** Sees to it that the deployment has what its revision declares; gives what the process's own revision can use. */
+async function provision(deps: IssueDeps, admitted: Admitted): Promise<Result<BoundResources, Refusal>> {
+  const { deployment, artifact } = admitted;
+  const { participantId, participantDigest } = deployment;
+  const present = await deps.catalog.artifact(deps.storage.queries, participantId, participantDigest);
+  try {
+    if (present !== undefined) await deps.resources.ensure(deployment, present);
+    return ok(await deps.resources.bindings(deployment, artifact));
+  } catch (error) {
+    if (error instanceof ForeignResource) {
+      const hint = `"${error.resource}" exists on the broker and is not this deployment's; move it away.`;
+      return err(refusal("trellis.bootstrap.resource_refused", { hint }));
+    }
+    deps.log.warn({ code: "trellis.resources.not_ready", deployment: deployment.name, error }, notReady);
+    return err(refusal("trellis.bootstrap.unavailable", { hint: notReady, retryAfterMs: 1_000 }));
+  }
+}
+
+const notReady = "The broker did not make the resources of a contract; it will be tried again.";
 
 async function resolve(
   deps: IssueDeps,
@@ -113,8 +151,8 @@ async function usable(deps: IssueDeps, { artifact, deployment }: Admitted): Prom
 }
 
 async function authorize(deps: IssueDeps, draft: Draft): Promise<BootstrapAnswer> {
-  const { admitted, continuity, request, bindings, now } = draft;
-  const grants = grantsOf(bindings);
+  const { admitted, continuity, bindings, request, now } = draft;
+  const grants = grantsOf({ deployment: admitted.deployment.id, artifact: admitted.artifact, bindings });
   const grantSet = sealGrants(grants);
   const policySet = sealPolicy(draft.policy);
   const signed = deps.statements.authorization({
@@ -156,7 +194,12 @@ async function authorize(deps: IssueDeps, draft: Draft): Promise<BootstrapAnswer
     bindings: await signBindings(deps, draft),
     unbound: bindings.unbound.map(({ api, reason }) => ({ api, reason })),
     route: sealRoutes(deps, { admitted, digest, exchangeKey: request.exchangeKey, now }),
-    resources: { kv: {}, store: {}, jobs: {}, consumers: {}, state: {} },
+    resources: deps.statements.resources({
+      deployment: admitted.deployment.id,
+      bound: draft.resources,
+      issuedAt: now,
+      expiresAt: now + deps.lifeMs,
+    }),
   };
 }
 

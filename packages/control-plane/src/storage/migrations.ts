@@ -7,6 +7,7 @@ import { type Kysely, type Migration, Migrator } from "kysely";
 const migrations: Record<string, Migration> = {
   "0001-authority": { up: createAuthority },
   "0002-sessions": { up: createSessions },
+  "0003-resources": { up: createResources },
 };
 
 /** Brings a database to the newest schema; throws what went wrong, with the name of the migration. */
@@ -161,6 +162,22 @@ async function createSessions(database: Kysely<unknown>): Promise<void> {
     .addColumn("notBefore", "bigint", (column) => column.notNull())
     .addColumn("expiresAt", "bigint", (column) => column.notNull())
     .addColumn("createdAt", "bigint", (column) => column.notNull())
+    .execute();
+}
+
+async function createResources(database: Kysely<unknown>): Promise<void> {
+  await database.schema
+    .createTable("resources")
+    .addColumn("id", "text", (column) => column.primaryKey())
+    .addColumn("deploymentId", "text", (column) => column.notNull())
+    .addColumn("kind", "text", (column) => column.notNull())
+    .addColumn("alias", "text", (column) => column.notNull())
+    .addColumn("name", "text", (column) => column.notNull())
+    .addColumn("spec", "text", (column) => column.notNull())
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("createdAt", "bigint", (column) => column.notNull())
+    .addColumn("updatedAt", "bigint", (column) => column.notNull())
+    .addUniqueConstraint("resourcesOwner", ["deploymentId", "kind", "alias"])
     .execute();
 }
 

@@ -126,6 +126,23 @@ export interface PendingNoticesTable {
   about: string;
 }
 
+/** A stream, bucket or consumer of a deployment. Its data outlives its declaration: only an administrator destroys. */
+export interface ResourcesTable {
+  id: string;
+  deploymentId: string;
+  kind: "kv" | "store" | "consumer" | "dead-letters";
+  /** Empty for what a deployment has one of. */
+  alias: string;
+  /** Physical name. */
+  name: string;
+  /** Canonical JSON of what the broker was told. */
+  spec: string;
+  /** `detached`: the deployment's revision no longer declares it. */
+  state: "attached" | "detached";
+  createdAt: number;
+  updatedAt: number;
+}
+
 export interface AuditTable {
   id: string;
   at: number;
@@ -155,6 +172,7 @@ export interface Database {
   contents: ContentsTable;
   revocations: RevocationsTable;
   pendingNotices: PendingNoticesTable;
+  resources: ResourcesTable;
   audit: AuditTable;
   issuers: IssuersTable;
 }

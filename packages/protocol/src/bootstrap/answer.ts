@@ -14,17 +14,6 @@ export const TransportsSchema = Type.Object({
 
 export type Transports = Static<typeof TransportsSchema>;
 
-/** The physical resources behind the participant's aliases; each surface reads its own part. */
-export const ResourcesSchema = Type.Object({
-  kv: Type.Record(Type.String(), Type.Unknown()),
-  store: Type.Record(Type.String(), Type.Unknown()),
-  jobs: Type.Record(Type.String(), Type.Unknown()),
-  consumers: Type.Record(Type.String(), Type.Unknown()),
-  state: Type.Record(Type.String(), Type.Unknown()),
-});
-
-export type Resources = Static<typeof ResourcesSchema>;
-
 /** Everything that a process needs to connect, and again at each refresh. */
 export const BootstrapAnswerSchema = Type.Object({
   version: Type.Literal(1),
@@ -46,7 +35,8 @@ export const BootstrapAnswerSchema = Type.Object({
   unbound: Type.Array(Type.Object({ api: TextField, reason: TextField })),
   /** The route keys of the deployment's own APIs, sealed: of the current epoch and the one before. */
   route: Type.Array(SealedRouteKeySchema),
-  resources: ResourcesSchema,
+  /** The physical resources behind the participant's aliases: a signed {@link ResourceBindings}. */
+  resources: SignedSchema,
 });
 
 export type BootstrapAnswer = Static<typeof BootstrapAnswerSchema>;

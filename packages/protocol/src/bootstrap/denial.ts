@@ -13,6 +13,7 @@ const CODES = {
   "trellis.bootstrap.participant_unknown": "final",
   "trellis.bootstrap.artifact_required": "passing",
   "trellis.bootstrap.binding_ambiguous": "final",
+  "trellis.bootstrap.resource_refused": "final",
   "trellis.bootstrap.connection_mismatch": "final",
   "trellis.bootstrap.revoked": "final",
   "trellis.bootstrap.rate_limited": "passing",

@@ -15,6 +15,7 @@ import { Inbox } from "./inbox.ts";
 import { Link } from "./link.ts";
 import { NoticeReader } from "./notices.ts";
 import { Refresher } from "./refresher.ts";
+import { missingBinding } from "./required-bindings.ts";
 import { Revocations } from "./revocations.ts";
 import { Routes } from "./routes.ts";
 import type { ServerClock } from "./server-clock.ts";
@@ -82,7 +83,10 @@ async function bootstrap(options: OpenLinkOptions): Promise<Session> {
   const answer = await retrying(options, "Waiting for the control plane", () =>
     options.source.bootstrap({ request: requestOf(options), keys: options.keys, signal: options.signal }),
   );
-  return verified(options, answer);
+  const session = verified(options, answer);
+  const missing = missingBinding(options.participant, session.resources);
+  if (missing !== undefined) throw missing;
+  return session;
 }
 
 function requestOf(options: OpenLinkOptions, session?: Session) {

@@ -5,6 +5,7 @@ import type {
   ExchangeKey,
   Grants,
   IssuerSet,
+  ResourceBindings,
 } from "@trellis/protocol";
 
 /**
@@ -28,5 +29,6 @@ export interface Session {
   /** Route keys of the own deployment by epoch; empty for a client. */
   readonly routeKeys: ReadonlyMap<number, ExchangeKey>;
   readonly servers: readonly string[];
-  readonly resources: BootstrapAnswer["resources"];
+  /** The physical resources behind the participant's aliases. */
+  readonly resources: ResourceBindings;
 }

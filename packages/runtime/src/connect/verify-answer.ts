@@ -13,6 +13,8 @@ import {
   keyId,
   openRouteKey,
   type Port,
+  RESOURCES,
+  type ResourceBindings,
   TransportError,
   toBase64Url,
   verifyIssuers,
@@ -47,6 +49,8 @@ export function verifyAnswer(check: AnswerCheck): Result<Session, TransportError
   if (authorization.isErr()) return err(authorization.error);
   const bindings = verifyBindings(check, issuers.value);
   if (bindings.isErr()) return err(bindings.error);
+  const resources = verifyResources(check, issuers.value);
+  if (resources.isErr()) return err(resources.error);
   const digestText = authorizationDigest(check.port, check.answer.authorization.payload);
   const digest = fromBase64Url(digestText) ?? new Uint8Array(32);
   const routeKeys = openRouteKeys(check, digestText);
@@ -66,7 +70,7 @@ export function verifyAnswer(check: AnswerCheck): Result<Session, TransportError
     unbound: new Map(check.answer.unbound.map(({ api, reason }) => [api, reason])),
     routeKeys: routeKeys.value,
     servers,
-    resources: check.answer.resources,
+    resources: resources.value,
   };
   const changed = check.previous === undefined ? undefined : changedIdentity(check.previous, session);
   return changed === undefined ? ok(session) : err(mismatch(changed));
@@ -115,6 +119,14 @@ function verifyBindings(
     bindings.set(verified.value.api, verified.value);
   }
   return ok(bindings);
+}
+
+function verifyResources(check: AnswerCheck, issuers: IssuerSet): Result<ResourceBindings, TransportError> {
+  const { answer, now, port } = check;
+  const verified = verifyStatement(port, { ...RESOURCES, signed: answer.resources, issuers, now });
+  if (verified.isErr()) return err(untrusted("the resources", verified.error));
+  if (verified.value.deployment !== answer.assignment.deployment) return err(mismatch("resources"));
+  return now > verified.value.expiresAt ? err(mismatch("resources_expired")) : ok(verified.value);
 }
 
 function openRouteKeys(

@@ -1,15 +1,13 @@
-import type { RetryPolicy } from "@trellis/contract";
+import type { ConsumerResource } from "@trellis/contract";
+import type { ConsumerBinding } from "@trellis/protocol";
 
-/** A declared consumer as the platform provisioned it. */
-export interface ConsumerBinding {
-  readonly stream: string;
-  /** Durable name. */
-  readonly consumer: string;
-  readonly ackWaitMs: number;
-  readonly retry: RetryPolicy;
-  /** Handlers that run at a time, per replica. */
-  readonly concurrency: number;
-  readonly ordering: "none" | "per-key";
-  /** Where its dead letters go: a subject's beginning. */
-  readonly deadLetters: { readonly subject: string };
+/** A durable consumer: where the platform keeps it, and how the contract wants its events handled. */
+export interface BoundConsumer
+  extends ConsumerBinding,
+    Pick<ConsumerResource, "retry" | "concurrency" | "ordering"> {}
+
+/** Joins what the platform says of a consumer with what the contract says of it. */
+export function boundConsumer(binding: ConsumerBinding, declared: ConsumerResource): BoundConsumer {
+  const { retry, concurrency, ordering } = declared;
+  return { ...binding, retry, concurrency, ordering };
 }

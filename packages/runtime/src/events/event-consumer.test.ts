@@ -71,11 +71,11 @@ describe("handling", () => {
   });
 
   it("never runs more handlers than the consumer's concurrency, and keeps long ones alive", async () => {
-    const binding = { ...(await bed.provision("placed", { ack_wait: 300_000_000 })), concurrency: 3 };
+    const binding = await bed.provision("three", { ack_wait: 300_000_000 });
     let running = 0;
     let most = 0;
     const attempts: number[] = [];
-    await bed.replica({ placed: binding }, (event) =>
+    await bed.replica({ three: binding }, (event) =>
       event.order.placed.listen(
         async ({ context }) => {
           attempts.push(context.attempt);
@@ -84,7 +84,7 @@ describe("handling", () => {
           await new Promise((resolve) => setTimeout(resolve, 1_000));
           running -= 1;
         },
-        { group: "placed" },
+        { group: "three" },
       ),
     );
     const { event } = await bed.shop();
@@ -286,18 +286,18 @@ describe("failures", () => {
   });
 
   it("writes a dead letter once, also when the process dies before it settles the event", async () => {
-    const binding = await bed.provision("one", { ack_wait: 500_000_000 });
+    const binding = await bed.provision("once", { ack_wait: 500_000_000 });
     const { event } = await bed.shop();
     await event.order.placed.publish(order()).orThrow();
     const seen: number[] = [];
     const listen = async () =>
-      bed.replica({ one: { ...binding, retry: { ...binding.retry, attempts: 1 } } }, (facade) =>
+      bed.replica({ once: binding }, (facade) =>
         facade.order.placed.listen(
           ({ context }) => {
             seen.push(context.attempt);
             throw new Error("always");
           },
-          { group: "one" },
+          { group: "once" },
         ),
       );
     const first = await listen();

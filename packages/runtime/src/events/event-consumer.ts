@@ -8,7 +8,7 @@ import type { Deadline } from "../lifecycle/deadline.ts";
 import { systemTimers, type Timer } from "../lifecycle/timers.ts";
 import { within } from "../lifecycle/within.ts";
 import { recordEvent } from "../telemetry/event-metrics.ts";
-import type { ConsumerBinding } from "./consumer-binding.ts";
+import type { BoundConsumer } from "./consumer-binding.ts";
 import { DeadLetters } from "./dead-letters.ts";
 import { EventDelivery, originOf } from "./event-delivery.ts";
 import type { EventVerifier, VerifierLink } from "./event-verifier.ts";
@@ -26,7 +26,7 @@ export interface EventConsumerOptions {
   readonly verifier: EventVerifier;
   /** What it is called in the contract. */
   readonly alias: string;
-  readonly binding: ConsumerBinding;
+  readonly binding: BoundConsumer;
   readonly traced: boolean;
   readonly listeners: readonly EventListener[];
 }
@@ -70,7 +70,7 @@ export class EventConsumer {
     this.#ahead = new LookAhead(binding.concurrency);
     this.#replays = replaySubject(binding.consumer);
     this.#letters = new DeadLetters(requests, {
-      prefix: binding.deadLetters.subject,
+      prefix: binding.deadLetters,
       maxPayload: () => link.broker.maxPayload,
     });
     const listeners = new Map(

@@ -2,10 +2,9 @@ import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { StreamConfig } from "@nats-io/jetstream";
-import { eventFilter } from "@trellis/protocol";
+import { type ConsumerBinding, eventFilter } from "@trellis/protocol";
 import { eventually } from "@trellis/testing";
 import { afterEach, describe, expect, it } from "vitest";
-import type { ConsumerBinding } from "./consumer-binding.ts";
 import { type EventBed, eventStream, order, startEvents } from "./events.test-kit.ts";
 
 let bed: EventBed | undefined;

@@ -13,6 +13,7 @@ import {
   AUTHORIZATION,
   type Authorization,
   authorizationDigest,
+  type ConsumerBinding,
   type DeadLetter,
   eventFilter,
   fromBase64Url,
@@ -46,7 +47,6 @@ import { silentLogger } from "../logging/logger.ts";
 import { platform as nodePlatform } from "../platform/node/platform.ts";
 import { nodePort as port } from "../platform/node/port.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
-import type { ConsumerBinding } from "./consumer-binding.ts";
 import type { EventListenFacade } from "./event-listeners.ts";
 import type { EventPublishFacade, PublishPrepared } from "./event-publishers.ts";
 import { ListeningSurface } from "./listening-surface.ts";
@@ -82,6 +82,8 @@ export const billing = defineService("acme.billing", {
   consumers: {
     placed: consumer({ events: [placed], retry: quick, concurrency: 8 }),
     one: consumer({ events: [placed], retry: quick }),
+    three: consumer({ events: [placed], retry: quick, concurrency: 3 }),
+    once: consumer({ events: [placed], retry: { attempts: 1, backoff: [] } }),
     both: consumer({ events: [placed, shipped], retry: quick, concurrency: 4 }),
     tagged: consumer({ events: [orders.events["Order.Tagged"]], retry: quick }),
     keyed: consumer({ events: [placed, shipped], ordering: "per-key", retry: quick, concurrency: 8 }),
@@ -367,7 +369,16 @@ export function authorize(
     unbound: new Map(),
     routeKeys: new Map(),
     servers: [],
-    resources: { kv: {}, store: {}, jobs: {}, consumers: {}, state: {} },
+    resources: {
+      version: 1,
+      issuer,
+      deployment,
+      kv: {},
+      store: {},
+      consumers: {},
+      issuedAt: now,
+      expiresAt: now + 3_600_000,
+    },
   };
 }
 
@@ -444,10 +455,7 @@ export async function provision(
     stream: "TRELLIS_EVENTS",
     consumer: name,
     ackWaitMs: (changes.ack_wait ?? 5_000_000_000) / 1_000_000,
-    retry: resource.retry,
-    concurrency: resource.concurrency,
-    ordering: resource.ordering,
-    deadLetters: { subject: `dlq.v1.test_${alias}` },
+    deadLetters: `dlq.v1.test_${alias}`,
   };
 }
 

@@ -1,8 +1,8 @@
 // A replica in a process of its own, to be killed in its handler: `<server> <alias> <binding as JSON>`.
 import { connect } from "@nats-io/transport-node";
+import type { ConsumerBinding } from "@trellis/protocol";
 import { createConnectionKeys } from "../connect/connection-keys.ts";
 import { nodePort } from "../platform/node/port.ts";
-import type { ConsumerBinding } from "./consumer-binding.ts";
 import type { EventListenFacade } from "./event-listeners.ts";
 import { authorize, type Billing, EventLink, listening, type Outer } from "./events.test-kit.ts";
 

@@ -1,10 +1,10 @@
 import type { AnyParticipant, ConsumerResource, EventAction } from "@trellis/contract";
-import { TransportError } from "@trellis/protocol";
+import { type ConsumerBinding, TransportError } from "@trellis/protocol";
 import type { HealthReport } from "../health/health.ts";
 import type { BrokerRequests } from "../jetstream/broker-requests.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
-import type { ConsumerBinding } from "./consumer-binding.ts";
+import { boundConsumer } from "./consumer-binding.ts";
 import { type ConsumerLink, EventConsumer } from "./event-consumer.ts";
 import { eventFacade } from "./event-facade.ts";
 import type { EventHandler } from "./event-handler.ts";
@@ -123,7 +123,7 @@ export class ListeningSurface<Client> {
       );
     }
     const binding = this.#options.binding(alias);
-    if (binding === undefined) {
+    if (declared === undefined || binding === undefined) {
       if (declared?.optional === true) return undefined;
       throw notBound(alias);
     }
@@ -132,7 +132,7 @@ export class ListeningSurface<Client> {
       requests,
       verifier: this.#verifier,
       alias,
-      binding,
+      binding: boundConsumer(binding, declared),
       traced,
       listeners,
     });

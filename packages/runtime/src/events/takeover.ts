@@ -5,12 +5,12 @@ import type { PullLoop } from "../jetstream/pull-loop.ts";
 import type { PulledMessage } from "../jetstream/pulled-message.ts";
 import { sleep } from "../lifecycle/backoff.ts";
 import type { Logger } from "../logging/logger.ts";
-import type { ConsumerBinding } from "./consumer-binding.ts";
+import type { BoundConsumer } from "./consumer-binding.ts";
 
 export interface TakeoverOptions {
   readonly loop: Pick<PullLoop, "held" | "prefetch">;
   readonly requests: BrokerRequests;
-  readonly binding: ConsumerBinding;
+  readonly binding: BoundConsumer;
   readonly log: Logger;
   readonly clock: Pick<ServerClock, "monotonic">;
   /** Gets everything that came meanwhile, in the order of the stream. */

@@ -4,6 +4,7 @@ import {
   decodeKvKey,
   encodeKvKey,
   KVError,
+  type KvBinding,
   kvKeyProblem,
   kvPrefix,
   kvPrefixFilter,
@@ -37,16 +38,6 @@ import { KvPages } from "./kv-listing.ts";
 import { KvValues } from "./kv-values.ts";
 import { KvWatching } from "./kv-watch.ts";
 import { type KvWrite, KvWriter } from "./kv-writer.ts";
-
-/** What a bucket is called and how it is kept, as the control plane says. */
-export interface KvBinding {
-  readonly bucket: string;
-  readonly history: number;
-  readonly ttlMs: number | null;
-  readonly maxValueBytes: number | null;
-  /** Where the stream republishes what is stored; the keys' own tokens follow. */
-  readonly watch: string;
-}
 
 export interface KvBucketInput {
   readonly link: RequestLink & { readonly platform: { readonly port: Port } };

@@ -1,12 +1,11 @@
 import { kv, store } from "@trellis/contract";
+import type { KvBinding, StoreBinding } from "@trellis/protocol";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Streams, startStreams, type TestLink } from "../jetstream/streams.test-kit.ts";
-import { type StoreBinding } from "../store/object-store.ts";
 import type { StoreHandle } from "../store/store.ts";
 import { storeFacade } from "../store/store-facade.ts";
 import type { Kv } from "./kv.ts";
-import type { KvBinding } from "./kv-bucket.ts";
 import { kvFacade } from "./kv-facade.ts";
 
 let streams: Streams;

@@ -1,6 +1,7 @@
 import type { AnyParticipant, InputOf, KvResource, OutputOf } from "@trellis/contract";
+import type { KvBinding } from "@trellis/protocol";
 import type { Kv } from "./kv.ts";
-import { type KvBinding, KvBucket, type KvBucketInput } from "./kv-bucket.ts";
+import { KvBucket, type KvBucketInput } from "./kv-bucket.ts";
 
 /** The handle of one bucket; an optional one may be `undefined`. */
 type Handle<R> =

@@ -1,9 +1,9 @@
 import type { InputOf, OutputOf } from "@trellis/contract";
 import { kv as defineKv, type KvResource, type SchemaLike } from "@trellis/contract";
-import { kvPrefix, kvWatchPrefix } from "@trellis/protocol";
+import { type KvBinding, kvPrefix, kvWatchPrefix } from "@trellis/protocol";
 import type { Streams, TestLink } from "../jetstream/streams.test-kit.ts";
 import type { Kv } from "./kv.ts";
-import { type KvBinding, KvBucket } from "./kv-bucket.ts";
+import { KvBucket } from "./kv-bucket.ts";
 import type { KvChange } from "./kv-entry.ts";
 
 let made = 0;

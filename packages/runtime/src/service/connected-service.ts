@@ -2,8 +2,12 @@ import type { AnyParticipant } from "@trellis/contract";
 import type { RequestByName } from "../client/calling.ts";
 import type { ClientMiddleware } from "../client/middleware.ts";
 import type { Connection } from "../connect/connection-status.ts";
+import type { EventListenFacade } from "../events/event-listeners.ts";
+import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
 import type { Health } from "../health/health.ts";
+import type { KvFacade } from "../kv/kv-facade.ts";
 import type { RpcCallFacade, RpcHandleFacade } from "../rpc/rpc-facade.ts";
+import type { StoreFacade } from "../store/store-facade.ts";
 import type { ServiceMiddleware } from "./middleware.ts";
 
 /** The client of a service, outside its handlers (`service.client`) and, bound to the request, inside them. */
@@ -12,6 +16,12 @@ export interface ServiceClient<P extends AnyParticipant> {
   readonly rpc: RpcCallFacade<P>;
   /** Calls an RPC by its dotted name. */
   readonly request: RequestByName;
+  /** The events of the participant's own APIs: `prepare`, `publish`. */
+  readonly event: EventPublishFacade<P>;
+  /** Publishes an event that was prepared before, byte for byte. */
+  readonly publishPrepared: PublishPrepared;
+  readonly kv: KvFacade<P>;
+  readonly store: StoreFacade<P>;
 }
 
 export interface ServiceHandles<P extends AnyParticipant> {
@@ -45,6 +55,14 @@ export interface ConnectedService<P extends AnyParticipant> extends AsyncDisposa
   readonly connection: Connection;
   readonly handle: ServiceHandles<P>;
   readonly client: ServiceClient<P>;
+  /** Listens to events: `service.event.<group>.<leaf>.listen(async ({ event, context, client }) => ...)`. */
+  readonly event: EventListenFacade<P, ServiceClient<P>>;
+  /** The declared key-value buckets, by alias. */
+  readonly kv: KvFacade<P>;
+  /** The declared object stores, by alias. */
+  readonly store: StoreFacade<P>;
+  /** Publishes an event that was prepared before, byte for byte. */
+  readonly publishPrepared: PublishPrepared;
   readonly health: Health;
   /** Puts middleware around every handler; before `start()`. */
   use(middleware: ServiceMiddleware): void;

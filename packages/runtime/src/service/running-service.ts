@@ -13,10 +13,11 @@ import { CallContext } from "../rpc/call-context.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
 import type { OpenCall } from "../rpc/open-call.ts";
 import { RpcClient } from "../rpc/rpc-client.ts";
-import { handleFacade, type RpcCallFacade } from "../rpc/rpc-facade.ts";
+import { handleFacade } from "../rpc/rpc-facade.ts";
 import type { RpcHandler } from "../rpc/rpc-handler.ts";
 import { RpcProvider } from "../rpc/rpc-provider.ts";
 import { withServerSpan } from "../telemetry/rpc-spans.ts";
+import { BoundClient } from "./bound-client.ts";
 import type {
   ConnectedService,
   ServiceAuth,
@@ -26,6 +27,7 @@ import type {
   WaitOptions,
 } from "./connected-service.ts";
 import { type ServiceMiddleware, withServiceMiddleware } from "./middleware.ts";
+import { ServiceSurfaces } from "./service-surfaces.ts";
 
 /** The general form of a handler; which action it belongs to decides what it really gets and gives. */
 type AnyHandler = RpcHandler<unknown, unknown, unknown, unknown>;
@@ -34,7 +36,7 @@ const defaultStopMs = 10_000;
 
 /**
  * A service on its link. What lives is in one scope; it is closed in the reverse of this order: connection,
- * RPC, health. (Job workers, listeners and transfers will stand between.)
+ * RPC, health, listeners. (Job workers and transfers will stand between.)
  */
 export class RunningService<P extends AnyParticipant> implements ConnectedService<P> {
   readonly health: HealthChecks;
@@ -45,13 +47,15 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
   readonly #settings: ConnectSettings;
   readonly #provider: RpcProvider;
   readonly #calling: Calling;
+  readonly #surfaces: ServiceSurfaces<P, ServiceClient<P>>;
   readonly #scope: Scope;
   readonly #middleware: ServiceMiddleware[] = [];
   #starting: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
 
-  private constructor(participant: P, { link, settings }: ConnectedLink) {
+  private constructor(participant: P, connected: ConnectedLink) {
+    const { link, settings } = connected;
     this.#participant = participant;
     this.#link = link;
     this.#settings = settings;
@@ -62,6 +66,9 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     this.#scope.add("rpc", (deadline) => this.#stopRpc(deadline));
     const checks = new HealthChecks(settings.log);
     checks.add("nats", () => natsCheck(link));
+    this.#surfaces = new ServiceSurfaces(participant, connected, (origin) => this.#clientFor(origin));
+    if (Object.keys(participant.consumers).length > 0)
+      checks.add("consumers", () => this.#surfaces.listeningHealth());
     this.health = checks;
     this.client = this.#clientFor(undefined);
     const owned: RpcRecord = Object.assign({}, ...participant.implements.map((api) => api.rpc));
@@ -80,6 +87,7 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
   ): Promise<RunningService<P>> {
     const service = new RunningService(participant, connected);
     await service.#startHealth();
+    service.#scope.add("listeners", (deadline) => service.#surfaces.stopListening(deadline));
     return service;
   }
 
@@ -89,6 +97,22 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
 
   get connection(): Connection {
     return this.#link;
+  }
+
+  get event(): ConnectedService<P>["event"] {
+    return this.#surfaces.listen;
+  }
+
+  get kv(): ConnectedService<P>["kv"] {
+    return this.#surfaces.kv;
+  }
+
+  get store(): ConnectedService<P>["store"] {
+    return this.#surfaces.store;
+  }
+
+  get publishPrepared(): ConnectedService<P>["publishPrepared"] {
+    return this.#surfaces.publishPrepared(undefined);
   }
 
   get auth(): ServiceAuth {
@@ -129,6 +153,7 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     this.#scope.throwIfClosed("start");
     this.#reportMissingHandlers(options.strict ?? false);
     await this.#provider.start();
+    this.#surfaces.startListening();
   }
 
   async #wait(options: WaitOptions): Promise<void> {
@@ -184,7 +209,7 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
   }
 
   #clientFor(origin: CallOrigin | undefined): ServiceClient<P> {
-    return new BoundClient<P>(this.#calling, origin);
+    return new BoundClient<P>(this.#calling, this.#surfaces, origin);
   }
 
   #reportMissingHandlers(strict: boolean): void {
@@ -217,23 +242,4 @@ function natsCheck(link: Link): HealthReport {
   if (phase === "closed" || phase === "error")
     return { status: "failed", summary: "the connection is closed" };
   return { status: "degraded", summary: `the connection is ${phase}` };
-}
-
-/** What a handler is given to call others with: two getters and the request that they are bound to. */
-class BoundClient<P extends AnyParticipant> implements ServiceClient<P> {
-  readonly #calling: Calling;
-  readonly #origin: CallOrigin | undefined;
-
-  constructor(calling: Calling, origin: CallOrigin | undefined) {
-    this.#calling = calling;
-    this.#origin = origin;
-  }
-
-  get rpc(): RpcCallFacade<P> {
-    return this.#calling.facade(this.#origin) as RpcCallFacade<P>;
-  }
-
-  get request(): ServiceClient<P>["request"] {
-    return this.#calling.request(this.#origin);
-  }
 }

@@ -4,6 +4,7 @@ import {
   encodeStoreKey,
   type ObjectMeta,
   type Port,
+  type StoreBinding,
   storeKeyProblem,
   storeMetaPrefix,
   storeStreamName,
@@ -37,16 +38,6 @@ import type {
   StoreSource,
 } from "./store.ts";
 import { invalidArgument, type StoreFailure, storeFailure } from "./store-failure.ts";
-
-/** What a store is called and how it is kept, as the control plane says. */
-export interface StoreBinding {
-  readonly name: string;
-  readonly ttlMs: number | null;
-  readonly maxObjectBytes: number | null;
-  readonly maxTotalBytes: number | null;
-  /** Where descriptions are republished; their own tokens follow. */
-  readonly watch: string;
-}
 
 export interface StoreInput {
   readonly link: RequestLink & {

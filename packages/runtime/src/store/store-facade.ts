@@ -1,6 +1,7 @@
 import type { AnyParticipant, StoreResource } from "@trellis/contract";
+import type { StoreBinding } from "@trellis/protocol";
 import type { AsyncResult } from "@trellis/result";
-import { type StoreBinding, type StoreInput, StreamObjectStore } from "./object-store.ts";
+import { type StoreInput, StreamObjectStore } from "./object-store.ts";
 import type { ObjectStore, StoreHandle, StoreOptions } from "./store.ts";
 import type { StoreFailure } from "./store-failure.ts";
 

@@ -1,6 +1,6 @@
-import { storeWatchPrefix } from "@trellis/protocol";
+import { type StoreBinding, storeWatchPrefix } from "@trellis/protocol";
 import type { Streams, TestLink } from "../jetstream/streams.test-kit.ts";
-import { type StoreBinding, StreamObjectStore } from "./object-store.ts";
+import { StreamObjectStore } from "./object-store.ts";
 
 let made = 0;
 

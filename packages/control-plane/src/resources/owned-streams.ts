@@ -1,0 +1,149 @@
+import { JetStreamApiError, type JetStreamManager, type StreamInfo } from "@nats-io/jetstream";
+import { changeableConfig, consumerConfig } from "./consumer-config.ts";
+import { streamConfig, type WantedStream } from "./stream-config.ts";
+import { streamOf, type WantedResource } from "./wanted.ts";
+
+/** In whose name something is made: what stands in the metadata of every stream and consumer of ours. */
+export interface Owner {
+  /** Fingerprint of the platform's root key. */
+  readonly platform: string;
+  readonly deployment: string;
+}
+
+/** Something of this name is there, and it is not this deployment's: it is left alone. */
+export class ForeignResource extends Error {
+  override readonly name = "ForeignResource";
+  readonly resource: string;
+
+  constructor(resource: string) {
+    super(`"${resource}" exists on the broker and belongs to somebody else.`);
+    this.resource = resource;
+  }
+}
+
+const streamExists = 10058;
+const streamUnknown = 10059;
+const consumerUnknown = 10014;
+const consumerExists = new Set([10013, 10148]);
+
+/**
+ * Streams, buckets and consumers on the broker, each marked with its owner. What does not carry our mark is never
+ * adopted, changed or destroyed, whatever it is called.
+ */
+export class OwnedStreams {
+  readonly #manager: () => Promise<JetStreamManager>;
+  readonly #replicas: number;
+
+  constructor(manager: () => Promise<JetStreamManager>, replicas: number) {
+    this.#manager = manager;
+    this.#replicas = replicas;
+  }
+
+  /** Makes a resource, or changes the one that is there to what is wanted. Throws a `ForeignResource`. */
+  async ensure(owner: Owner, wanted: WantedResource): Promise<void> {
+    const manager = await this.#manager();
+    const mark = markOf(owner, wanted);
+    if (wanted.kind === "consumer") return ensureConsumer(manager, wanted, mark);
+    await this.#ensureStream(manager, { ...streamConfig(wanted), metadata: mark }, wanted.alias);
+  }
+
+  /** Makes or changes a stream that all deployments share. */
+  async ensureShared(platform: string, wanted: WantedStream): Promise<void> {
+    const mark = markOf({ platform, deployment: "*" }, { kind: "shared", alias: "" });
+    await this.#ensureStream(await this.#manager(), { ...wanted, metadata: mark }, wanted.name);
+  }
+
+  /** Deletes a resource with all that is in it; says whether it was there. Throws a `ForeignResource`. */
+  async destroy(owner: Owner, resource: Pick<WantedResource, "kind" | "alias" | "name">): Promise<boolean> {
+    const manager = await this.#manager();
+    const stream = streamOf(resource);
+    const mark = markOf(owner, resource);
+    if (resource.kind === "consumer") {
+      const info = await orMissing(manager.consumers.info(stream, resource.name), consumerUnknown);
+      if (info === undefined) return false;
+      if (!isMarked(info.config.metadata, mark)) throw new ForeignResource(resource.alias);
+      return manager.consumers.delete(stream, resource.name);
+    }
+    const info = await orMissing(manager.streams.info(stream), streamUnknown);
+    if (info === undefined) return false;
+    if (!isMarked(info.config.metadata, mark)) throw new ForeignResource(resource.alias);
+    return manager.streams.delete(stream);
+  }
+
+  async #ensureStream(manager: JetStreamManager, wanted: WantedStream, label: string): Promise<void> {
+    const config = { ...wanted, num_replicas: this.#replicas };
+    const made = await addStream(manager, config);
+    if (made !== undefined) return requireFlags(made, config);
+    const { config: found } = await manager.streams.info(config.name);
+    if (!isMarked(found.metadata, config.metadata ?? {})) throw new ForeignResource(label);
+    requireFlags(await manager.streams.update(config.name, withDefaults(config)), config);
+  }
+}
+
+/** An update leaves out what it does not name: a limit that was taken away must be named as none. */
+function withDefaults(config: WantedStream): WantedStream {
+  return { max_age: 0, max_bytes: -1, max_msg_size: -1, ...config };
+}
+
+/** The new stream; `undefined` when one of this name is there with another configuration. */
+async function addStream(manager: JetStreamManager, config: WantedStream): Promise<StreamInfo | undefined> {
+  try {
+    return await manager.streams.add(config);
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === streamExists) return undefined;
+    throw error;
+  }
+}
+
+/** An older server drops flags that it does not know without a word. */
+function requireFlags({ config }: StreamInfo, wanted: WantedStream): void {
+  for (const flag of ["allow_direct", "allow_msg_ttl", "republish"] as const) {
+    if (wanted[flag] === undefined || config[flag] !== undefined) continue;
+    throw new Error(`The broker did not take "${flag}": Trellis needs NATS 2.12 or newer.`);
+  }
+}
+
+async function ensureConsumer(
+  manager: JetStreamManager,
+  wanted: Extract<WantedResource, { kind: "consumer" }>,
+  mark: Record<string, string>,
+): Promise<void> {
+  const stream = streamOf(wanted);
+  const { name, spec, alias } = wanted;
+  const found = await orMissing(manager.consumers.info(stream, name), consumerUnknown);
+  if (found === undefined) {
+    try {
+      await manager.consumers.add(stream, consumerConfig(name, spec, mark));
+      return;
+    } catch (error) {
+      // Another control plane made it in this moment.
+      if (!(error instanceof JetStreamApiError && consumerExists.has(error.code))) throw error;
+    }
+  } else if (!isMarked(found.config.metadata, mark)) throw new ForeignResource(alias);
+  await manager.consumers.update(stream, name, changeableConfig(spec, mark));
+}
+
+async function orMissing<T>(asked: Promise<T>, missing: number): Promise<T | undefined> {
+  try {
+    return await asked;
+  } catch (error) {
+    if (error instanceof JetStreamApiError && error.code === missing) return undefined;
+    throw error;
+  }
+}
+
+function markOf(owner: Owner, { kind, alias }: { kind: string; alias: string }): Record<string, string> {
+  return {
+    "trellis.platform": owner.platform,
+    "trellis.deployment": owner.deployment,
+    "trellis.kind": kind,
+    "trellis.alias": alias,
+  };
+}
+
+function isMarked(
+  metadata: Readonly<Record<string, string>> | undefined,
+  mark: Record<string, string>,
+): boolean {
+  return Object.entries(mark).every(([key, value]) => metadata?.[key] === value);
+}

@@ -1,0 +1,82 @@
+import {
+  deadLetterPrefix,
+  deadLetterStream,
+  EVENT_STREAM,
+  eventFilter,
+  fromBase64Url,
+  replaySubject,
+  resourceName,
+  toHex,
+} from "@trellis/protocol";
+import { type AuthorityArtifact, eventOf } from "../authority/artifact.ts";
+import type { DeploymentRow } from "../storage/deployments.ts";
+
+/** What a contract may ask for, and what a deployment then has. */
+export type ResourceKind = "kv" | "store" | "consumer" | "dead-letters";
+
+export type KvSpec = AuthorityArtifact["kv"][string];
+export type StoreSpec = AuthorityArtifact["store"][string];
+/** A consumer as the broker needs it: the filters in place of the events, which also need their parameters. */
+export interface ConsumerSpec {
+  readonly filters: readonly string[];
+  readonly replay: AuthorityArtifact["consumers"][string]["replay"];
+  readonly ackWaitMs: number;
+  readonly ordering: "none" | "per-key";
+}
+
+/** A resource that a deployment is to have. */
+export type WantedResource = { readonly alias: string; readonly name: string } & (
+  | { readonly kind: "kv"; readonly spec: KvSpec }
+  | { readonly kind: "store"; readonly spec: StoreSpec }
+  | { readonly kind: "consumer"; readonly spec: ConsumerSpec }
+  | { readonly kind: "dead-letters"; readonly spec: Readonly<Record<string, never>> }
+);
+
+type Resourceful = Pick<AuthorityArtifact, "implements" | "uses" | "kv" | "store" | "consumers">;
+
+/** The bits that make the names of a deployment's resources unguessable, as they stand in those names. */
+export function secretOf(deployment: Pick<DeploymentRow, "secret">): string {
+  return toHex(fromBase64Url(deployment.secret) ?? new Uint8Array());
+}
+
+/** Everything that a contract declares, by its physical name in one deployment. Pure. */
+export function wantedResources(
+  deployment: Pick<DeploymentRow, "secret">,
+  artifact: Resourceful,
+): WantedResource[] {
+  const secret = secretOf(deployment);
+  const wanted: WantedResource[] = [];
+  for (const [alias, spec] of Object.entries(artifact.kv))
+    wanted.push({ kind: "kv", alias, name: resourceName(secret, alias), spec });
+  for (const [alias, spec] of Object.entries(artifact.store))
+    wanted.push({ kind: "store", alias, name: resourceName(secret, alias), spec });
+  const consumers = Object.entries(artifact.consumers);
+  if (consumers.length > 0)
+    wanted.push({ kind: "dead-letters", alias: "", name: deadLetterStream(secret), spec: {} });
+  for (const [alias, { events, replay, ackWaitMs, ordering }] of consumers) {
+    const name = resourceName(secret, alias);
+    const filters = [...events.map((event) => filterOf(artifact, event)).sort(), replaySubject(name)];
+    wanted.push({ kind: "consumer", alias, name, spec: { filters, replay, ackWaitMs, ordering } });
+  }
+  return wanted;
+}
+
+/** Where a deployment's consumer leaves what it cannot handle. */
+export function deadLettersOf(deployment: Pick<DeploymentRow, "secret">, alias: string): string {
+  return deadLetterPrefix(secretOf(deployment), alias);
+}
+
+/** The broker stream behind a resource. */
+export function streamOf({ kind, name }: { kind: ResourceKind; name: string }): string {
+  if (kind === "kv") return `KV_${name}`;
+  if (kind === "store") return `OBJ_${name}`;
+  return kind === "consumer" ? EVENT_STREAM : name;
+}
+
+type EventName = AuthorityArtifact["consumers"][string]["events"][number];
+
+/** An artifact is read only if its consumers name events that it implements or uses. */
+function filterOf(artifact: Pick<Resourceful, "implements" | "uses">, { api, event }: EventName): string {
+  const { params } = eventOf(artifact, { api, event }) ?? { params: [] };
+  return eventFilter({ api, action: event, params: params.map(() => undefined) });
+}
