@@ -198,6 +198,7 @@ function startUpkeep(parts: {
           // Told before kicked: providers must know when the kicked one comes back.
           await outbox.flush();
           await sweeper.sweep();
+          await streams.seed(() => stopped);
         }).then(() => {
           if (!stopped) next(config.sweepMs);
         });
