@@ -30,7 +30,11 @@ export class NoticePublisher {
 
   /** Publishes an authorization, to be found by its digest; `lifeMs`: what is left of it, negative when it is over. */
   async authorization(digest: string, signed: Signed, lifeMs: number): Promise<void> {
-    await this.#write(storedAuthorizationSubject(digest), JSON.stringify(signed), lifeMs + authorizationKeepMs);
+    await this.#write(
+      storedAuthorizationSubject(digest),
+      JSON.stringify(signed),
+      lifeMs + authorizationKeepMs,
+    );
   }
 
   /** Publishes a set of grants, once. */

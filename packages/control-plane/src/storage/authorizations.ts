@@ -68,11 +68,7 @@ export async function pageOfAuthorizations(
 }
 
 /** Forgets up to `limit` authorizations that ended before `before`; says how many. Those in use stay. */
-export async function forgetAuthorizations(
-  queries: Queries,
-  before: number,
-  limit: number,
-): Promise<number> {
+export async function forgetAuthorizations(queries: Queries, before: number, limit: number): Promise<number> {
   const over = await queries
     .selectFrom("authorizations as a")
     .leftJoin("connections as c", "c.authorizationDigest", "a.digest")
