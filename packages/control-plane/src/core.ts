@@ -3,3 +3,4 @@
 export { cliParticipant } from "./admin/participants.ts";
 export { coreApi } from "./core/api.ts";
 export { NotKnown, PlatformOwned } from "./core/errors.ts";
+export { eventsApi } from "./events/api.ts";

@@ -286,6 +286,7 @@ export {
   deadLetterPrefix,
   deadLetterStream,
   EVENT_STREAM,
+  listenerName,
   resourceName,
 } from "./resources/resource-names.ts";
 export {

@@ -1,6 +1,9 @@
 import type { ConnectedService } from "@trellis/runtime/service";
 import type { CoreHandlers } from "../core/api.ts";
 import { coreHandlers } from "../core/handlers.ts";
+import type { EventsHandlers } from "../events/api.ts";
+import { eventsHandlers } from "../events/handlers.ts";
+import { listenHandler } from "../events/listen.ts";
 import type { Plane } from "../plane.ts";
 import type { platformParticipant } from "./participants.ts";
 
@@ -8,7 +11,11 @@ type PlatformService = ConnectedService<typeof platformParticipant>;
 
 /** Who calls, as it will stand in the audit: what the platform signed, not what the caller says. */
 interface Calling {
-  readonly caller: { readonly participant: { readonly id: string }; readonly instance: string };
+  readonly caller: {
+    readonly participant: { readonly id: string };
+    readonly instance: string;
+    readonly connectionId: string;
+  };
 }
 
 /** Serves the core API: each action is a plain function of its input, on behalf of the caller. */
@@ -37,4 +44,18 @@ export function handleCore(service: PlatformService, plane: Plane, owner: string
   core.connectionsList(({ input, context }) => on(context)["Core.Connections.List"](input));
   core.connectionsGet(({ input, context }) => on(context)["Core.Connections.Get"](input));
   core.connectionsKick(({ input, context }) => on(context)["Core.Connections.Kick"](input));
+}
+
+/** Serves the events API; a listener is made for the very connection that asks. */
+export function handleEvents(service: PlatformService, plane: Plane, owner: string | null): void {
+  const on = ({ caller }: Calling): EventsHandlers =>
+    eventsHandlers(plane, { name: `${caller.participant.id}/${caller.instance}`, owner });
+  const { events } = service.handle.rpc;
+  events.consumersList(({ input, context }) => on(context)["Events.Consumers.List"](input));
+  events.deadLettersList(({ input, context }) => on(context)["Events.DeadLetters.List"](input));
+  events.deadLettersGet(({ input, context }) => on(context)["Events.DeadLetters.Get"](input));
+  events.deadLettersReplay(({ input, context }) => on(context)["Events.DeadLetters.Replay"](input));
+  events.deadLettersDiscard(({ input, context }) => on(context)["Events.DeadLetters.Discard"](input));
+  events.recent(({ input, context }) => on(context)["Events.Recent"](input));
+  events.listen(({ input, context }) => listenHandler(plane, context.caller.connectionId)(input));
 }

@@ -2,7 +2,7 @@ import { rootFingerprint, toBase64Url } from "@trellis/protocol";
 import { connectServiceWith, nodePlatform } from "@trellis/runtime/node";
 import type { Plane } from "../plane.ts";
 import { deleteConnection } from "../storage/connections.ts";
-import { handleCore } from "./core-service.ts";
+import { handleCore, handleEvents } from "./core-service.ts";
 import { platformParticipant } from "./participants.ts";
 import { ensurePlatformRecords } from "./platform-records.ts";
 import { platformSource } from "./platform-source.ts";
@@ -40,6 +40,7 @@ export async function startAdmin(plane: Plane, options: AdminOptions): Promise<(
     },
   ).orThrow();
   handleCore(service, plane, options.owner);
+  handleEvents(service, plane, options.owner);
   try {
     await service.start({ strict: true });
   } catch (error) {

@@ -16,7 +16,12 @@ import type { Clock } from "@trellis/runtime/node";
 import { type ResolvedBindings, resolveBindings } from "../authority/binding.ts";
 import type { Catalog } from "../authority/catalog.ts";
 import { grantsOf, sealGrants } from "../authority/grants.ts";
-import { type GrantedUses, grantedUses, isPlatformOwned } from "../authority/platform-access.ts";
+import {
+  type GrantedUses,
+  grantedUses,
+  isPlatformOwned,
+  withListening,
+} from "../authority/platform-access.ts";
 import { comparePolicies, policyOf, sealPolicy, type TransportPolicy } from "../authority/policy.ts";
 import type { Kicker } from "../authority/revoker.ts";
 import type { Statements } from "../authority/statements.ts";
@@ -134,7 +139,9 @@ async function resolve(
   continuity: Continuity,
 ): Promise<ResolvedBindings> {
   const { queries } = deps.storage;
-  const { uses, refused } = await usable(deps, admitted);
+  const usable = await granted(deps, admitted);
+  const uses = withListening(admitted.artifact, usable.uses);
+  const refused = usable.refused.filter(({ api }) => !uses.some((use) => use.api === api));
   if (uses.length === 0) return { bound: [], unbound: refused, ambiguous: [] };
   const current = new Map(continuity.before?.policy.used.map((use) => [use.api, use.deployment]));
   const chosen = await chosenBindings(queries, admitted.deployment.id);
@@ -144,7 +151,7 @@ async function resolve(
 }
 
 /** What of its contract's uses a deployment may have: the platform's own APIs are granted one by one. */
-async function usable(deps: IssueDeps, { artifact, deployment }: Admitted): Promise<GrantedUses> {
+async function granted(deps: IssueDeps, { artifact, deployment }: Admitted): Promise<GrantedUses> {
   const { uses } = artifact;
   if (deps.platformApisAreOpen || !uses.some((use) => isPlatformOwned(use.api))) return { uses, refused: [] };
   return grantedUses(uses, (await findPlatformGrants(deps.storage.queries, deployment.id)).rpc);
