@@ -61,12 +61,15 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     this.#settings = settings;
     this.#scope = new Scope({ name: link.label });
     this.#scope.add("connection", () => link.close());
-    this.#calling = new Calling({ participant, rpc: new RpcClient(link, settings), traced: settings.traced });
+    const rpc = new RpcClient(link, settings);
+    this.#calling = new Calling({ participant, rpc, traced: settings.traced });
     this.#provider = new RpcProvider(link, settings.admission);
     this.#scope.add("rpc", (deadline) => this.#stopRpc(deadline));
     const checks = new HealthChecks(settings.log);
     checks.add("nats", () => natsCheck(link));
-    this.#surfaces = new ServiceSurfaces(participant, connected, (origin) => this.#clientFor(origin));
+    this.#surfaces = new ServiceSurfaces(participant, { ...connected, rpc }, (origin) =>
+      this.#clientFor(origin),
+    );
     if (Object.keys(participant.consumers).length > 0)
       checks.add("consumers", () => this.#surfaces.listeningHealth());
     this.health = checks;

@@ -1,5 +1,6 @@
 import type { AnyParticipant } from "@trellis/contract";
 import type { ConnectedLink } from "../connect/connect-link.ts";
+import { askForListener } from "../events/ask-for-listener.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
 import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
 import { ListeningSurface } from "../events/listening-surface.ts";
@@ -8,6 +9,7 @@ import type { HealthReport } from "../health/health.ts";
 import { type KvFacade, kvFacade } from "../kv/kv-facade.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
+import type { RpcClient } from "../rpc/rpc-client.ts";
 import { type StoreFacade, storeFacade } from "../store/store-facade.ts";
 
 /** The surfaces of a service that live in streams: events, buckets, object stores. */
@@ -19,7 +21,11 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
   readonly #publishing: PublishingSurface;
   readonly #listening: ListeningSurface<Client>;
 
-  constructor(participant: P, { link, settings }: ConnectedLink, clientFor: (origin: CallOrigin) => Client) {
+  constructor(
+    participant: P,
+    { link, settings, rpc }: ConnectedLink & { readonly rpc: RpcClient },
+    clientFor: (origin: CallOrigin) => Client,
+  ) {
     const { requests } = link;
     const { timeoutMs, traced } = settings;
     const shared = { link, requests, timeoutMs };
@@ -40,6 +46,7 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
       link,
       requests,
       traced,
+      ask: askForListener(rpc),
       binding: (alias) => link.session.resources.consumers[alias],
       clientFor,
     });
