@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { callCommand } from "./commands/call.ts";
 import { devCommand } from "./commands/dev.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { eventsCommand } from "./commands/events/events.ts";
 import { natsCommand } from "./commands/nats/nats.ts";
 import { participantsCommand } from "./commands/participants/participants.ts";
 import { serverCommand } from "./commands/server/server.ts";
@@ -18,6 +19,7 @@ export function buildProgram(context: CommandContext, version: string): Command 
     .addCommand(devCommand(context))
     .addCommand(servicesCommand(context))
     .addCommand(callCommand(context))
+    .addCommand(eventsCommand(context))
     .addCommand(doctorCommand(context))
     .addCommand(participantsCommand(context))
     .addCommand(svcCommand(context))
