@@ -99,7 +99,9 @@ export {
   eventRoot,
   refuseEvent,
   type StoredEvent,
+  storedEventLeaf,
 } from "./events/event-verdict.ts";
+export { KnownTree } from "./events/known-tree.ts";
 export {
   MAX_MERKLE_LEAVES,
   type MerkleProof,

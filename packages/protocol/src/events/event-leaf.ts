@@ -1,7 +1,7 @@
 import { toBase64Url } from "../bytes/base64url.ts";
-import { transcript } from "../bytes/transcript.ts";
+import { textTranscript } from "../bytes/transcript.ts";
 import type { Port } from "../port/port.ts";
-import { merkleLeaf } from "./merkle.ts";
+import { merkleLeafOf } from "./merkle.ts";
 
 export const EVENT_LABEL = "trellis.event.v1";
 export const EVENT_ID_LABEL = "trellis.event-id.v1";
@@ -25,22 +25,19 @@ export interface EventFacts {
 
 /** The hash that stands for an event in its publisher's tree. */
 export function eventLeaf(port: Port, facts: EventFacts, payloadDigest: Uint8Array): Uint8Array {
-  return merkleLeaf(
-    port,
-    transcript(
-      EVENT_LABEL,
-      facts.api,
-      facts.action,
-      String(facts.paramCount),
-      facts.subject,
-      facts.id,
-      String(facts.time),
-      facts.requestId,
-      facts.traceparent,
-      facts.tracestate,
-      payloadDigest,
-    ),
-  );
+  const { api, action, paramCount, subject, id, time, requestId, traceparent, tracestate } = facts;
+  const texts = [
+    api,
+    action,
+    String(paramCount),
+    subject,
+    id,
+    String(time),
+    requestId,
+    traceparent,
+    tracestate,
+  ];
+  return merkleLeafOf(port, textTranscript(EVENT_LABEL, texts, { last: payloadDigest, head: 1 }));
 }
 
 /**
@@ -54,6 +51,8 @@ export function eventMessageId(
   payloadDigest: Uint8Array,
 ): string {
   const { deployment, subject, id } = event;
-  const digest = port.sha256(transcript(EVENT_ID_LABEL, deployment, subject, id, payloadDigest));
+  const digest = port.sha256(
+    textTranscript(EVENT_ID_LABEL, [deployment, subject, id], { last: payloadDigest }),
+  );
   return toBase64Url(digest.subarray(0, 16));
 }

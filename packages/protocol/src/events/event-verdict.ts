@@ -50,6 +50,11 @@ export interface StoredEvent {
 
 /** The root that the publisher must have signed; `undefined` when the path leads nowhere. */
 export function eventRoot(port: Port, event: StoredEvent): Uint8Array | undefined {
+  return merkleRoot(port, storedEventLeaf(port, event), event.stamp.proof);
+}
+
+/** The hash that stands for a stored event in its publisher's tree. */
+export function storedEventLeaf(port: Port, event: StoredEvent): Uint8Array {
   const { address, stamp, subject } = event;
   const { id, time, requestId, traceparent, tracestate } = stamp;
   const facts: EventFacts = {
@@ -63,7 +68,7 @@ export function eventRoot(port: Port, event: StoredEvent): Uint8Array | undefine
     traceparent,
     tracestate,
   };
-  return merkleRoot(port, eventLeaf(port, facts, event.payloadDigest), stamp.proof);
+  return eventLeaf(port, facts, event.payloadDigest);
 }
 
 /**

@@ -19,7 +19,14 @@ export function merkleLeaf(port: Port, data: Uint8Array): Uint8Array {
   return port.sha256(bytes);
 }
 
-function merkleNode(port: Port, left: Uint8Array, right: Uint8Array): Uint8Array {
+/** {@link merkleLeaf} of data behind one byte that is the tree's own. */
+export function merkleLeafOf(port: Port, bytes: Uint8Array): Uint8Array {
+  bytes[0] = LEAF;
+  return port.sha256(bytes);
+}
+
+/** The hash of two hashes below it. */
+export function merkleNode(port: Port, left: Uint8Array, right: Uint8Array): Uint8Array {
   const bytes = allocate(1 + 2 * HASH);
   bytes[0] = NODE;
   bytes.set(left, 1);

@@ -3,13 +3,14 @@ import {
   type EventProof,
   type EventRefusal,
   type EventStamp,
-  eventRoot,
   eventRootBytes,
+  KnownTree,
+  merkleRoot,
   readEventHeaders,
   readEventSubject,
   refuseEvent,
   type StoredEvent,
-  toBase64Url,
+  storedEventLeaf,
 } from "@trellis/protocol";
 import type { Link } from "../connect/link.ts";
 import { type Authority, type AuthorityLink, EventAuthorities } from "./event-authorities.ts";
@@ -36,9 +37,13 @@ export interface VerifiedEvent {
 export type EventVerdict = VerifiedEvent | { readonly ok: false; readonly reason: EventRefusal };
 
 const maxRoots = 4_096;
+/** Roots of which more is remembered than the root itself: the events of one turn come together. */
+const maxTrees = 128;
 
 interface KnownRoot {
   readonly proof: EventProof;
+  readonly root: Uint8Array;
+  tree: KnownTree | undefined;
   /** `true` once it is verified; a root that is not is forgotten. */
   verified: true | Promise<boolean>;
 }
@@ -50,8 +55,10 @@ interface KnownRoot {
 export class EventVerifier {
   readonly #link: VerifierLink;
   readonly #authorities: EventAuthorities;
-  /** Roots by their text, oldest first. */
+  /** Roots by their signature, oldest first. */
   readonly #roots = new Map<string, KnownRoot>();
+  /** The newest of them. */
+  readonly #trees: KnownRoot[] = [];
 
   constructor(link: VerifierLink) {
     this.#link = link;
@@ -67,20 +74,19 @@ export class EventVerifier {
     const address = readEventSubject(subject);
     if (address === undefined) return { ok: false, reason: "malformed" };
     const event = { subject, address, stamp: read.stamp, payloadDigest: port.sha256(data), storedAt };
-    const root = eventRoot(port, event);
-    if (root === undefined) return { ok: false, reason: "signature_invalid" };
+    const leaf = storedEventLeaf(port, event);
     const authority = this.#authorities.known(read.stamp.proof.authorization);
-    if (authority === undefined) return this.#verifyUnknown(event, root);
-    const signed = this.#isSigned(read.stamp.proof, root, authority);
+    if (authority === undefined) return this.#verifyUnknown(event, leaf);
+    const signed = this.#isSigned(read.stamp.proof, leaf, authority);
     return typeof signed === "boolean"
       ? this.#decide(event, authority, signed)
       : signed.then((valid) => this.#decide(event, authority, valid));
   }
 
-  async #verifyUnknown(event: StoredEvent, root: Uint8Array): Promise<EventVerdict> {
+  async #verifyUnknown(event: StoredEvent, leaf: Uint8Array): Promise<EventVerdict> {
     const authority = await this.#authorities.load(event.stamp.proof.authorization);
     if (authority === undefined) return { ok: false, reason: "unknown_authorization" };
-    return this.#decide(event, authority, await this.#isSigned(event.stamp.proof, root, authority));
+    return this.#decide(event, authority, await this.#isSigned(event.stamp.proof, leaf, authority));
   }
 
   #decide(event: StoredEvent, authority: Authority, signed: boolean): EventVerdict {
@@ -92,15 +98,22 @@ export class EventVerifier {
     return { ok: true, subject, address, stamp, authority, storedAt };
   }
 
-  #isSigned(proof: EventProof, root: Uint8Array, authority: Authority): boolean | Promise<boolean> {
-    const { ed25519 } = this.#link.platform.port;
-    const name = toBase64Url(root);
+  #isSigned(proof: EventProof, leaf: Uint8Array, authority: Authority): boolean | Promise<boolean> {
+    const { port } = this.#link.platform;
+    const { signature, size } = proof;
+    const name = latin1(signature);
     const known = this.#roots.get(name);
-    if (known !== undefined && isSameSignature(known.proof, proof)) return known.verified;
-    const verified = ed25519.verifyLater(authority.sessionKey, eventRootBytes(proof, root), proof.signature);
-    // Another signature of a root that is known: whoever made it, it does not push out the one that is there.
+    const same = known !== undefined && isSameRoot(known.proof, proof);
+    if (same && known.tree?.proves(port, leaf, proof) === true) return known.verified;
+    const root = merkleRoot(port, leaf, proof);
+    if (root === undefined) return false;
+    if (same && port.equal(known.root, root)) return known.verified;
+    const verified = port.ed25519.verifyLater(authority.sessionKey, eventRootBytes(proof, root), signature);
+    // One signature of two roots: whoever made the other one, it does not push out the one that is there.
     if (known !== undefined) return verified;
-    const entry: KnownRoot = { proof, verified };
+    const tree = new KnownTree(size, root);
+    tree.proves(port, leaf, proof);
+    const entry: KnownRoot = { proof, root, tree, verified };
     this.#remember(name, entry);
     void verified.then((valid) => {
       if (valid) entry.verified = true;
@@ -115,10 +128,17 @@ export class EventVerifier {
       if (oldest !== undefined) this.#roots.delete(oldest);
     }
     this.#roots.set(name, root);
+    this.#trees.push(root);
+    const old = this.#trees.length > maxTrees ? this.#trees.shift() : undefined;
+    if (old !== undefined) old.tree = undefined;
   }
 }
 
-function isSameSignature(a: EventProof, b: EventProof): boolean {
-  if (a.authorization !== b.authorization || a.signedAt !== b.signedAt || a.size !== b.size) return false;
-  return a.signature.every((byte, index) => byte === b.signature[index]);
+/** Bytes as a text of as many characters: a key for a map. */
+function latin1(bytes: Uint8Array): string {
+  return String.fromCharCode(...bytes);
+}
+
+function isSameRoot(a: EventProof, b: EventProof): boolean {
+  return a.authorization === b.authorization && a.signedAt === b.signedAt && a.size === b.size;
 }

@@ -11,7 +11,9 @@ export function encodeHeaders(headers: Readonly<Record<string, string>>): Uint8A
   return utf8Bytes(`${text}\r\n`);
 }
 
+const template = emptyHeaders();
+
 /** What the client takes for headers: it asks them for nothing but their bytes. */
 export function rawHeaders(bytes: Uint8Array): MsgHdrs {
-  return Object.assign(emptyHeaders(), { encode: () => bytes });
+  return Object.assign(Object.create(template) as MsgHdrs, { encode: () => bytes });
 }

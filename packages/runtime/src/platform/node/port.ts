@@ -85,11 +85,22 @@ function hashByObject(data: Uint8Array): Uint8Array {
   return crypto.createHash("sha256").update(data).digest();
 }
 
+/** Keys by the very bytes that they are known as to their owner: a publisher signs often. */
+const imported = new WeakMap<Uint8Array, crypto.KeyObject>();
+
+function importOnce(raw: Uint8Array): crypto.KeyObject {
+  const known = imported.get(raw);
+  if (known !== undefined) return known;
+  const key = importPublic("Ed25519", raw);
+  imported.set(raw, key);
+  return key;
+}
+
 /** On a thread of the platform's pool. */
 function verifyLater(publicKey: Uint8Array, data: Uint8Array, signature: Uint8Array): Promise<boolean> {
   return new Promise((resolve) => {
     try {
-      const key = importPublic("Ed25519", publicKey);
+      const key = importOnce(publicKey);
       crypto.verify(null, data, key, signature, (error, valid) => resolve(error === null && valid));
     } catch {
       resolve(false);
