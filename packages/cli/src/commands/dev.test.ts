@@ -1,5 +1,6 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { findNatsServer } from "@trellis/control-plane/nats";
 import { eventually } from "@trellis/testing";
 import { describe, expect, it } from "vitest";
@@ -45,6 +46,9 @@ describe("trellis dev", () => {
       expect(second.code).toBe(1);
       expect(second.stderr).toContain(`already at ${url} (process ${running.child.pid})`);
       const pid = natsPid(folder);
+      // A key press that arrives twice, from the terminal and from npx, does not cut the closing off.
+      running.child.kill("SIGINT");
+      await pause(10);
       expect(await running.end("SIGINT")).toBe(0);
       expect(existsSync(path)).toBe(false);
       expect(isAlive(pid)).toBe(false);

@@ -9,7 +9,7 @@ import { Calling, type RequestByName } from "./calling.ts";
 import type { ClientMiddleware } from "./middleware.ts";
 
 /** A connected client: it calls what its participant uses. */
-export interface ConnectedClient<P extends AnyParticipant> extends AsyncDisposable {
+export type ConnectedClient<P extends AnyParticipant> = AsyncDisposable & {
   readonly connection: Connection;
   /** The RPCs that the participant uses: `client.rpc.<group>.<leaf>(input, options)`. */
   readonly rpc: RpcCallFacade<P>;
@@ -19,7 +19,7 @@ export interface ConnectedClient<P extends AnyParticipant> extends AsyncDisposab
   use(middleware: ClientMiddleware): void;
   /** Closes the connection; calls under way end with a `CancelledError`. Idempotent. */
   close(): Promise<void>;
-}
+} & {};
 
 /** Connects applications and back-end processes that only call others. */
 export const TrellisClient = {

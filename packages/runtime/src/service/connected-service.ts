@@ -11,7 +11,7 @@ import type { StoreFacade } from "../store/store-facade.ts";
 import type { ServiceMiddleware } from "./middleware.ts";
 
 /** The client of a service, outside its handlers (`service.client`) and, bound to the request, inside them. */
-export interface ServiceClient<P extends AnyParticipant> {
+export type ServiceClient<P extends AnyParticipant> = {
   /** The RPCs that the participant uses. */
   readonly rpc: RpcCallFacade<P>;
   /** Calls an RPC by its dotted name. */
@@ -22,12 +22,12 @@ export interface ServiceClient<P extends AnyParticipant> {
   readonly publishPrepared: PublishPrepared;
   readonly kv: KvFacade<P>;
   readonly store: StoreFacade<P>;
-}
+} & {};
 
-export interface ServiceHandles<P extends AnyParticipant> {
+export type ServiceHandles<P extends AnyParticipant> = {
   /** Registers handlers: `service.handle.rpc.<group>.<leaf>(async ({ input, context, client }) => ...)`. */
   readonly rpc: RpcHandleFacade<P, ServiceClient<P>>;
-}
+} & {};
 
 /** Who this service is on the platform, as the platform signed it. */
 export interface ServiceAuth {
@@ -48,7 +48,7 @@ export interface WaitOptions extends StopOptions {
 }
 
 /** A connected service: register handlers, then `await service.wait()`. */
-export interface ConnectedService<P extends AnyParticipant> extends AsyncDisposable {
+export type ConnectedService<P extends AnyParticipant> = AsyncDisposable & {
   /** The deployment's stable name, the same in all its replicas. */
   readonly name: string;
   readonly auth: ServiceAuth;
@@ -74,4 +74,4 @@ export interface ConnectedService<P extends AnyParticipant> extends AsyncDisposa
   wait(options?: WaitOptions): Promise<void>;
   /** Drains and closes, in order, within one budget. Idempotent; safe at any time. */
   stop(options?: StopOptions): Promise<void>;
-}
+} & {};
