@@ -12,7 +12,7 @@ type Handle<R> =
 /** `service.kv`: the buckets of a participant, by alias. */
 export type KvFacade<P extends AnyParticipant> = {
   readonly [Alias in keyof P["kv"]]: Handle<P["kv"][Alias]>;
-};
+} & {};
 
 export interface KvFacadeInput extends Omit<KvBucketInput, "binding" | "resource"> {
   readonly resources: Readonly<Record<string, KvResource>>;

@@ -12,7 +12,7 @@ type Handle<R> =
 /** `service.store`: the object stores of a participant, by alias. */
 export type StoreFacade<P extends AnyParticipant> = {
   readonly [Alias in keyof P["store"]]: Handle<P["store"][Alias]>;
-};
+} & {};
 
 export interface StoreFacadeInput extends Omit<StoreInput, "binding"> {
   readonly resources: Readonly<Record<string, StoreResource>>;
