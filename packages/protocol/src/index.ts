@@ -299,6 +299,7 @@ export {
   type AdmissionOutcome,
   admitToKey,
   ageOutcomes,
+  clearSkip,
   EMPTY_KEY,
   isEmptyKey,
   type KeyLimits,

@@ -96,6 +96,8 @@ export const JobEventSchema = Type.Object({
   timestamp: text(40),
   /** Of the attempt that wrote it. */
   token: Type.Optional(text(64)),
+  /** Of `started`: the message that the attempt works on, by its sequence; when that comes again, its worker is lost. */
+  source: Type.Optional(count),
   /** Attempts that ended with a handler's error. */
   failures: Type.Optional(count),
   /** Attempts that ended with their worker. */

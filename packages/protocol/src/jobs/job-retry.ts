@@ -34,6 +34,8 @@ export interface Redelivery {
   readonly counts: AttemptCounts;
   /** The last transition is a start: that attempt ended without a word. */
   readonly active: boolean;
+  /** Nothing but the job's creation, or its replay, is stored. */
+  readonly untouched: boolean;
   /** Deliveries of the message, this one included. */
   readonly deliveries: number;
 }
@@ -42,8 +44,8 @@ export interface Redelivery {
  * The counts that the next start of a job is stored with. A start that nothing followed ended with its worker; so
  * did, as far as anybody can tell, the first delivery of a job of which nothing but its creation is stored.
  */
-export function nextAttempt({ counts, active, deliveries }: Redelivery): AttemptCounts {
-  const unseen = counts.tries === 0 && deliveries > 1;
+export function nextAttempt({ counts, active, untouched, deliveries }: Redelivery): AttemptCounts {
+  const unseen = untouched && deliveries > 1;
   const crashed = active || unseen ? 1 : 0;
   return {
     tries: counts.tries + 1 + (unseen ? 1 : 0),

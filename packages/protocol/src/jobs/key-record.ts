@@ -16,6 +16,8 @@ export const KeyRecordSchema = Type.Object({
     Type.Object({ job: id, lane, token: Type.Optional(id), beat: Type.Integer({ minimum: 0 }) }),
   ),
   waiters: Type.Array(Type.Object({ job: id, lane })),
+  /** Waiters that were replaced and whose `skipped` may not be stored yet. */
+  skips: Type.Array(id),
   outcomes: Type.Array(
     Type.Object({
       submission: id,
@@ -40,7 +42,7 @@ export type AdmissionOutcome = KeyRecord["outcomes"][number]["outcome"];
 
 const check = schemaCheck(KeyRecordSchema);
 
-export const EMPTY_KEY: KeyRecord = { v: 1, slots: [], waiters: [], outcomes: [] };
+export const EMPTY_KEY: KeyRecord = { v: 1, slots: [], waiters: [], skips: [], outcomes: [] };
 
 /** The record of a decoded body; `undefined` when it is none. */
 export function readKeyRecord(body: unknown): KeyRecord | undefined {
@@ -49,7 +51,8 @@ export function readKeyRecord(body: unknown): KeyRecord | undefined {
 
 /** True when nothing is left to know: the record is to be removed. */
 export function isEmptyKey(record: KeyRecord): boolean {
-  return record.slots.length === 0 && record.waiters.length === 0 && record.outcomes.length === 0;
+  const { slots, waiters, skips, outcomes } = record;
+  return slots.length + waiters.length + skips.length + outcomes.length === 0;
 }
 
 /** How many run and wait at a time; of a queue without keys only those that wait are bounded. */
@@ -130,7 +133,8 @@ function decide(record: KeyRecord, limits: KeyLimits, admission: Admission): Omi
   const oldest = queued[0]?.job;
   if (limits.whenFull !== "replace-oldest" || oldest === undefined)
     return reject(record, limits.maxQueued === 0 ? "active-limit" : "queue-depth");
-  const rest = without(record, oldest);
+  const left = without(record, oldest);
+  const rest = { ...left, skips: [...left.skips, oldest] };
   return {
     record: bounded
       ? { ...rest, waiters: [...rest.waiters, { job, lane }] }
@@ -229,6 +233,13 @@ function promote(record: KeyRecord, { maxActive }: KeyLimits): Released {
   if (promoted.length === 0) return { record, promoted };
   const waiters = record.waiters.slice(promoted.length);
   return { record: { ...record, slots: [...record.slots, ...promoted], waiters }, promoted };
+}
+
+/** The record after a replaced job's `skipped` was stored. */
+export function clearSkip(record: KeyRecord, job: string): KeyRecord {
+  return record.skips.includes(job)
+    ? { ...record, skips: record.skips.filter((each) => each !== job) }
+    : record;
 }
 
 /** Slots that were granted and that no worker has taken yet. */

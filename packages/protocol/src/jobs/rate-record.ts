@@ -37,12 +37,12 @@ export interface RateDecision {
 const windowsPerSpan = 32;
 
 /**
- * Gives permits so that no span of `perMs` ever holds more than `limit` of them. A permit counts until a whole span
- * after the end of its window, so that the record stays small and the bound strict.
+ * Gives permits so that no span of `perMs` ever holds more than `limit` of them. A permit may be used until its window and one more are over, and counts until a whole span
+ * after that, so that the record stays small and the bound strict.
  */
 export function reserveRate(record: RateRecord, { limit, perMs, want, now }: RateRequest): RateDecision {
   const width = Math.max(1, Math.floor(perMs / windowsPerSpan));
-  const counted = record.windows.filter(([start]) => start + width + perMs > now);
+  const counted = record.windows.filter(([start]) => start + 2 * width + perMs > now);
   const used = counted.reduce((sum, [, count]) => sum + count, 0);
   const granted = Math.max(0, Math.min(want, limit - used));
   if (granted === 0) {
@@ -50,7 +50,7 @@ export function reserveRate(record: RateRecord, { limit, perMs, want, now }: Rat
     return {
       granted,
       record: { v: 1, windows: counted },
-      retryAfterMs: Math.max(1, first + width + perMs - now),
+      retryAfterMs: Math.max(1, first + 2 * width + perMs - now),
     };
   }
   const start = Math.floor(now / width) * width;
