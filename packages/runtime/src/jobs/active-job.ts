@@ -1,7 +1,6 @@
 import type { JobResource } from "@trellis/contract";
+import { CancelledError, encodeJson, utf8Bytes, ValidationError } from "@trellis/protocol";
 import {
-  CancelledError,
-  encodeJson,
   type JobContext,
   type JobEvent,
   type JobLog,
@@ -9,9 +8,7 @@ import {
   type JobProgress,
   type JobSnapshot,
   type JobUpdate,
-  utf8Bytes,
-  ValidationError,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import { AsyncResult } from "@trellis/result";
 import type { JobAttempt } from "./job-attempt.ts";
 import type { JobCreateOptions } from "./job-creator.ts";
@@ -34,13 +31,18 @@ export interface ActiveJobInput {
 /** A job as its handler has it, for as long as its attempt lasts. */
 export class ActiveJob implements Job<unknown, unknown, unknown> {
   readonly payload: unknown;
-  readonly children: JobChildren;
+  #children: JobChildren | undefined;
   readonly #input: ActiveJobInput;
 
   constructor(input: ActiveJobInput) {
     this.#input = input;
     this.payload = input.payload;
-    this.children = new Children(this, input.queue.name);
+  }
+
+  /** Made when it is asked for: most jobs have none. */
+  get children(): JobChildren {
+    this.#children ??= new Children(this, this.#input.queue.name);
+    return this.#children;
   }
 
   get id(): string {

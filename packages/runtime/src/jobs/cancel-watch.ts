@@ -1,5 +1,5 @@
 import type { Subscription } from "@nats-io/nats-core";
-import { readJobSubject } from "@trellis/protocol";
+import { readJobSubject } from "@trellis/protocol/jobs";
 import type { QueueEnvironment } from "./queue-environment.ts";
 
 export interface WatchHandlers {

@@ -1,4 +1,4 @@
-import type { AttemptCounts } from "@trellis/protocol";
+import type { AttemptCounts } from "@trellis/protocol/jobs";
 import type { PulledMessage } from "../jetstream/pulled-message.ts";
 import { LazySignal } from "../lifecycle/signals.ts";
 import { WheelEntry } from "../lifecycle/timer-wheel.ts";

@@ -1,5 +1,6 @@
-import type { JobContext, JobLineage, JobTrigger, Port } from "@trellis/protocol";
+import type { Port } from "@trellis/protocol";
 import { fromHex, toHex } from "@trellis/protocol";
+import type { JobContext, JobLineage, JobTrigger } from "@trellis/protocol/jobs";
 import { Deadline } from "../lifecycle/deadline.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
 import { readTraceparent } from "../telemetry/event-spans.ts";

@@ -1,4 +1,5 @@
 import type { JobResource } from "@trellis/contract";
+import { ValidationError } from "@trellis/protocol";
 import {
   type AdmissionOutcome,
   admitToKey,
@@ -10,8 +11,7 @@ import {
   type KeyLimits,
   type KeyRecord,
   keyLimits,
-  ValidationError,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import { AsyncResult, err, ok, type Result } from "@trellis/result";
 import type { CallOrigin } from "../rpc/call-origin.ts";
 import { lineageOf, newJobContext, triggerOf } from "./job-context.ts";
@@ -19,6 +19,7 @@ import { jobEvent } from "./job-facts.ts";
 import { asJobFailure } from "./job-failure.ts";
 import type { JobFailure } from "./job-handler.ts";
 import { draftJob, type JobCreateOptions, type JobRequestDraft } from "./job-request.ts";
+import { nextTurn } from "./next-turn.ts";
 import type { QueueEnvironment } from "./queue-environment.ts";
 
 export type { JobCreateOptions } from "./job-request.ts";
@@ -31,6 +32,9 @@ export type Submitted =
   | { readonly kind: "replaced"; readonly key: string; readonly replaced: string; readonly jobId: string }
   | { readonly kind: "coalesced"; readonly key: string; readonly existing: string }
   | { readonly kind: "rejected"; readonly error: JobNotEnqueuedError };
+
+/** Creations that are written in one turn of the event loop. */
+const perTurn = 128;
 
 /**
  * Makes the jobs of one queue.
@@ -72,13 +76,20 @@ export class JobCreator {
       if (draft.isErr()) return AsyncResult.err(inItem(index, draft.error));
       drafts.push({ draft: draft.value, options });
     }
-    const made = drafts.map(({ draft, options }) =>
-      this.#make(draft, origin, options).then(
-        (submitted): Result<Submitted, JobCreateFailure> => ok(submitted),
-        (error: unknown): Result<Submitted, JobCreateFailure> => err(asJobFailure(error)),
-      ),
-    );
-    return AsyncResult.try(() => Promise.all(made));
+    return AsyncResult.try(async () => {
+      const made: Promise<Result<Submitted, JobCreateFailure>>[] = [];
+      for (const { draft, options } of drafts) {
+        made.push(
+          this.#make(draft, origin, options).then(
+            (submitted): Result<Submitted, JobCreateFailure> => ok(submitted),
+            (error: unknown): Result<Submitted, JobCreateFailure> => err(asJobFailure(error)),
+          ),
+        );
+        // What is written so far goes out, so that the broker works while the rest is written.
+        if (made.length % perTurn === 0) await nextTurn();
+      }
+      return Promise.all(made);
+    });
   }
 
   #draft(payload: unknown, options: JobCreateOptions): Result<JobRequestDraft, ValidationError> {

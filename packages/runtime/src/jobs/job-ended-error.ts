@@ -1,4 +1,4 @@
-import type { JobSnapshot, JobState } from "@trellis/protocol";
+import type { JobSnapshot, JobState } from "@trellis/protocol/jobs";
 import { BaseError } from "@trellis/result";
 
 /** A job ended otherwise than with a result: failed, cancelled, dead, and so on. */

@@ -7,7 +7,7 @@ import {
   STATE_AFTER,
   takeSlot,
   timeLeft,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import type { PulledMessage } from "../jetstream/pulled-message.ts";
 import type { CancelWatch } from "./cancel-watch.ts";
 import { JobAttempt } from "./job-attempt.ts";
@@ -30,7 +30,13 @@ const foldMs = 5;
 const maxLooks = 20;
 const unsettled = { tries: 1, failures: 0, crashes: 0 } as const;
 
-type Running = Extract<Intake, { kind: "run" }>;
+/** A job that may run, as far as its transitions tell. */
+interface Beginning {
+  readonly facts: JobFacts;
+  readonly message: PulledMessage;
+  readonly intake: Extract<Intake, { kind: "run" }>;
+  readonly silent?: Silence | undefined;
+}
 
 /**
  * What comes before a handler: is the job still to be run, may it now, does it have its key's slot, is its start stored.
@@ -87,7 +93,7 @@ export class JobEntry {
     const { policy, clock, link } = this.#queue;
     if (facts.deadline !== undefined && timeLeft(facts, clock.now()) <= 0) return this.#look(message);
     if (facts.key !== undefined && (this.#limits !== undefined || policy.rateLimit?.perKey === true))
-      return this.#begin(facts, message, { kind: "run", counts: unsettled, stale: false });
+      return this.#begin({ facts, message, intake: { kind: "run", counts: unsettled, stale: false } });
     const attempt = this.#attempt(facts, message, unsettled);
     link.wheel.schedule(attempt, foldMs);
     return attempt;
@@ -105,15 +111,20 @@ export class JobEntry {
       const facts = await this.#queue.facts(jobId);
       const call = { sequence, deliveries, now: clock.now(), silent };
       const intake = decideIntake(facts, call, policy.maxCrashes);
-      if (facts === undefined || intake.kind === "drop") return void message.ack();
-      if (intake.kind === "run") return this.#begin(facts, message, intake, silent);
+      if (facts === undefined || intake.kind === "drop") {
+        message.ack();
+        return undefined;
+      }
+      if (intake.kind === "run") return this.#begin({ facts, message, intake, silent });
       if (intake.kind === "park") {
         await store.park(facts, intake.at);
-        return void message.ack();
+        message.ack();
+        return undefined;
       }
       if (intake.kind === "end" && (await this.#end(facts, intake)).kind === "lost") continue;
       await this.#queue.releaseKey(facts, { repair: true });
-      return void message.ack();
+      message.ack();
+      return undefined;
     }
     throw new Error("a job changed again and again while it was to be taken up");
   }
@@ -124,12 +135,7 @@ export class JobEntry {
   }
 
   /** Rate, slot, start: in this order, so that what is given up again on the way is little. */
-  async #begin(
-    facts: JobFacts,
-    message: PulledMessage,
-    intake: Running,
-    silent?: Silence,
-  ): Promise<JobAttempt | undefined> {
+  async #begin({ facts, message, intake, silent }: Beginning): Promise<JobAttempt | undefined> {
     if (!(await this.#hasPermit(facts, message))) return undefined;
     const attempt = this.#attempt(facts, message, intake.counts);
     if (intake.stale) attempt.abort("stale-attempt");

@@ -9,7 +9,7 @@ import {
   type JobLineage,
   type JobRetryReason,
   type JobState,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import type { StoredTransition } from "./job-store.ts";
 
 /** What the transitions of a job say to whoever is to make the next one. */

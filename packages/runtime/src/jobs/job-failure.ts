@@ -2,11 +2,11 @@ import {
   AuthError,
   BusyError,
   CancelledError,
-  type JobError,
   TimeoutError,
   TransportError,
   UnavailableError,
 } from "@trellis/protocol";
+import { type JobError } from "@trellis/protocol/jobs";
 import { isBaseError, UnexpectedError } from "@trellis/result";
 import { PublishError } from "../jetstream/publisher.ts";
 import type { JobFailure } from "./job-handler.ts";

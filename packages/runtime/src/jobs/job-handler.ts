@@ -2,16 +2,12 @@ import type {
   AuthError,
   BusyError,
   CancelledError,
-  JobContext,
-  JobLog,
-  JobProgress,
-  JobSnapshot,
-  JobWaitEdge,
   TimeoutError,
   TransportError,
   UnavailableError,
   ValidationError,
 } from "@trellis/protocol";
+import type { JobContext, JobLog, JobProgress, JobSnapshot, JobWaitEdge } from "@trellis/protocol/jobs";
 import type { AsyncResult, UnexpectedError } from "@trellis/result";
 import type { JobCreateFailure, JobCreateOptions } from "./job-creator.ts";
 import type { JobRef } from "./job-ref.ts";

@@ -1,4 +1,10 @@
-import { type AttemptCounts, isTerminalState, type JobError, nextAttempt, timeLeft } from "@trellis/protocol";
+import {
+  type AttemptCounts,
+  isTerminalState,
+  type JobError,
+  nextAttempt,
+  timeLeft,
+} from "@trellis/protocol/jobs";
 import type { JobFacts } from "./job-facts.ts";
 
 /** A message that calls for work on a job. */

@@ -2,14 +2,13 @@ import type { CompiledSchema, Duration } from "@trellis/contract";
 import { parseDuration } from "@trellis/contract";
 import {
   CancelledError,
-  isTerminalState,
   isToken,
-  type JobSnapshot,
   NotFoundError,
   TimeoutError,
   UnavailableError,
   ValidationError,
 } from "@trellis/protocol";
+import { isTerminalState, type JobSnapshot } from "@trellis/protocol/jobs";
 import { AsyncResult } from "@trellis/result";
 import { type Deferred, deferred } from "../lifecycle/deferred.ts";
 import { onAbort } from "../lifecycle/on-abort.ts";

@@ -1,19 +1,14 @@
 import { type Duration, type JobResource, parseDuration } from "@trellis/contract";
+import { encodeJson, isToken, type JsonIssue, newId, type Port, ValidationError } from "@trellis/protocol";
 import {
   derivedJobId,
-  encodeJson,
-  isToken,
   JOB_LANES,
   type JobKey,
   type JobLane,
   type JobLineage,
   type JobTrigger,
-  type JsonIssue,
   jobKey,
-  newId,
-  type Port,
-  ValidationError,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import { err, ok, type Result } from "@trellis/result";
 
 /** How a job is to be made. */

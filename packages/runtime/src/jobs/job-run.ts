@@ -1,5 +1,6 @@
 import type { JobResource } from "@trellis/contract";
-import { encodeJson, type JobError, timeLeft } from "@trellis/protocol";
+import { encodeJson } from "@trellis/protocol";
+import { type JobError, timeLeft } from "@trellis/protocol/jobs";
 import { isResult } from "@trellis/result";
 import { systemTimers } from "../lifecycle/timers.ts";
 import { ActiveJob } from "./active-job.ts";

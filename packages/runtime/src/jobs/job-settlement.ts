@@ -5,11 +5,12 @@ import {
   type JobTransitionType,
   retryDecision,
   STATE_AFTER,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import { backoffDelay, sleep } from "../lifecycle/backoff.ts";
 import type { JobAttempt } from "./job-attempt.ts";
 import { jobEvent } from "./job-facts.ts";
 import type { Written } from "./job-store.ts";
+import { nextTurn } from "./next-turn.ts";
 import type { QueueEnvironment } from "./queue-environment.ts";
 
 /** How an attempt ended. */
@@ -53,6 +54,7 @@ export class JobSettlement {
   }
 
   async settle(attempt: JobAttempt, outcome: Outcome): Promise<Settled> {
+    await nextTurn();
     if (attempt.start.kind === "writing") await attempt.start.done;
     if (outcome.kind === "displaced")
       return this.#displaced(attempt, outcome.error, attempt.abortedFor === "cancelled");

@@ -1,5 +1,12 @@
-import { context, SpanKind, SpanStatusCode, trace } from "@opentelemetry/api";
-import type { JobContext } from "@trellis/protocol";
+import {
+  context,
+  isSpanContextValid,
+  ROOT_CONTEXT,
+  SpanKind,
+  SpanStatusCode,
+  trace,
+} from "@opentelemetry/api";
+import type { JobContext } from "@trellis/protocol/jobs";
 import { readTraceparent } from "../telemetry/event-spans.ts";
 import { toSpanContext, traceOfSpan, type WireTrace } from "../telemetry/trace-context.ts";
 
@@ -15,7 +22,7 @@ export async function withJobSpan<T>(
   input: SpanInput,
   handle: (trace: WireTrace | undefined) => T | PromiseLike<T>,
 ): Promise<T> {
-  if (!input.traced) return handle(undefined);
+  if (!input.traced || !isTracing()) return handle(undefined);
   const bytes = readTraceparent(input.context.traceparent);
   const made = bytes === undefined ? undefined : toSpanContext(bytes, input.context.tracestate);
   const parent = made === undefined ? context.active() : trace.setSpanContext(context.active(), made);
@@ -34,4 +41,19 @@ export async function withJobSpan<T>(
   } finally {
     span.end();
   }
+}
+
+/** How many handlers go by until it is looked again whether anybody traces. */
+const lookEvery = 64;
+let until = 0;
+let tracing = false;
+
+/** Whether a tracing SDK is registered: without one even a span that records nothing costs more than a quick job. */
+function isTracing(): boolean {
+  until -= 1;
+  if (tracing || until > 0) return tracing;
+  until = lookEvery;
+  const probe = trace.getTracer("trellis").startSpan("probe", {}, ROOT_CONTEXT);
+  tracing = isSpanContextValid(probe.spanContext());
+  return tracing;
 }

@@ -1,5 +1,5 @@
+import { decodeJsonBytes, type Port, utf8Bytes } from "@trellis/protocol";
 import {
-  decodeJsonBytes,
   type JobEvent,
   type JobLane,
   type JobNoteType,
@@ -9,15 +9,13 @@ import {
   type JobTransitionType,
   jobEventHeaders,
   notesOf,
-  type Port,
   readJobEvent,
   readJobSubject,
   reduceJob,
   type StoredJobEvent,
   transitionSubject,
   transitionsOf,
-  utf8Bytes,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import type { BrokerRequests } from "../jetstream/broker-requests.ts";
 import {
   JetStreamPublisher,
@@ -135,7 +133,7 @@ export class JobStore {
   }
 
   /** Calls for a worker to go on with a job. Doing it twice does no harm: the job's own state decides. */
-  async wake(lane: JobLane, jobId: string, body: object | undefined = undefined): Promise<void> {
+  async wake(lane: JobLane, jobId: string, body?: object): Promise<void> {
     await this.#publish(
       `${this.subjects.work}.${lane}.${jobId}`,
       body === undefined ? nothing : utf8Bytes(JSON.stringify(body)),
@@ -147,7 +145,7 @@ export class JobStore {
   async park(
     job: { readonly jobId: string; readonly lane: JobLane },
     at: number,
-    body: object | undefined = undefined,
+    body?: object,
   ): Promise<void> {
     await this.#publish(
       `${this.subjects.park}.${job.jobId}`,

@@ -1,13 +1,13 @@
 import type { Subscription } from "@nats-io/nats-core";
 import type { CompiledSchema } from "@trellis/contract";
+import { decodeJsonBytes } from "@trellis/protocol";
 import {
-  decodeJsonBytes,
   isTerminalState,
   type JobUpdate,
   readJobSubject,
   readJobUpdate,
   UpdateFloor,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import { BoundedQueue } from "../lifecycle/bounded-queue.ts";
 import type { QueueEnvironment } from "./queue-environment.ts";
 

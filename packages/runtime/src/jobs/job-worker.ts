@@ -1,4 +1,4 @@
-import { JOB_LANES, type JobLane, type JobsBinding } from "@trellis/protocol";
+import { JOB_LANES, type JobLane, type JobsBinding } from "@trellis/protocol/jobs";
 import { LookAhead } from "../events/look-ahead.ts";
 import { PullLoop, type PullState } from "../jetstream/pull-loop.ts";
 import type { PulledMessage } from "../jetstream/pulled-message.ts";

@@ -1,5 +1,6 @@
 import type { AnyParticipant, JobResource } from "@trellis/contract";
-import { derivedJobId, type JobsBinding, TransportError } from "@trellis/protocol";
+import { TransportError } from "@trellis/protocol";
+import { derivedJobId, type JobsBinding } from "@trellis/protocol/jobs";
 import type { HealthReport } from "../health/health.ts";
 import type { BrokerRequests } from "../jetstream/broker-requests.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";

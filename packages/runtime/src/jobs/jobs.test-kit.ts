@@ -1,6 +1,7 @@
 import { type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection } from "@nats-io/transport-node";
 import { type AnyParticipant, defineService, job } from "@trellis/contract";
+import { toHex } from "@trellis/protocol";
 import {
   type JobEvent,
   type JobsBinding,
@@ -9,8 +10,7 @@ import {
   jobsLayout,
   jobsPermissions,
   type StreamLayout,
-  toHex,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import { eventually, startNats, type TestNats } from "@trellis/testing";
 import { Type } from "typebox";
 import { ServerClock } from "../connect/server-clock.ts";

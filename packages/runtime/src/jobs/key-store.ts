@@ -1,8 +1,5 @@
 import {
   decodeJsonBytes,
-  EMPTY_KEY,
-  isEmptyKey,
-  type KeyRecord,
   KV_DELETED,
   KV_OPERATION_HEADER,
   KV_WRITE_HEADER,
@@ -10,11 +7,11 @@ import {
   kvPrefix,
   kvStreamName,
   type Port,
-  readKeyRecord,
   toBase64Url,
   UnexpectedError,
   utf8Bytes,
 } from "@trellis/protocol";
+import { EMPTY_KEY, isEmptyKey, type KeyRecord, readKeyRecord } from "@trellis/protocol/jobs";
 import type { BrokerRequests } from "../jetstream/broker-requests.ts";
 import { JetStreamPublisher, PublishError, WRONG_LAST_SEQUENCE } from "../jetstream/publisher.ts";
 import type { StoredRecord } from "../jetstream/stored-record.ts";

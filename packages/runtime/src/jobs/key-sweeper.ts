@@ -5,7 +5,7 @@ import {
   type KeySlot,
   keyLimits,
   releaseSlot,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import { systemTimers, type Timer } from "../lifecycle/timers.ts";
 import type { QueueEnvironment } from "./queue-environment.ts";
 
@@ -82,9 +82,9 @@ export class KeySweeper {
     for await (const { hash, record } of this.#queue.keys.keys()) {
       if (this.#stopped) return;
       for (const job of record.skips) await this.#options.skip(job, hash);
-      for (const waiter of record.waiters) await this.#lookAfterEntry(hash, waiter.job, before);
+      for (const waiter of record.waiters) await this.#lookAfterEntry({ hash, job: waiter.job }, before);
       for (const slot of record.slots)
-        if (slot.token === undefined) await this.#lookAfterEntry(hash, slot.job, before, slot);
+        if (slot.token === undefined) await this.#lookAfterEntry({ hash, job: slot.job, slot }, before);
         else if (await this.#lookAfterHolder({ hash, slot, record }, before)) blocked.add(hash);
       if (record.slots.length + record.waiters.length === 0) await this.#forget(hash, record);
     }
@@ -94,10 +94,8 @@ export class KeySweeper {
 
   /** One that waits, or was granted a slot and has not come for it. */
   async #lookAfterEntry(
-    hash: string,
-    job: string,
+    { hash, job, slot }: { hash: string; job: string; slot?: KeySlot },
     before: ReadonlyMap<string, Sight>,
-    slot?: KeySlot,
   ): Promise<void> {
     const id = `${hash} ${job}`;
     const sight = this.#look(id, slot === undefined ? "waits" : "granted", before);

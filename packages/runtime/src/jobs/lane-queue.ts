@@ -1,4 +1,4 @@
-import { JOB_LANES, type JobLane } from "@trellis/protocol";
+import { JOB_LANES, type JobLane } from "@trellis/protocol/jobs";
 
 /** Every so many takings the lowest lane that has something goes first, so that none starves. */
 const fairEvery = 16;

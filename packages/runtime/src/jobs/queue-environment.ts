@@ -1,4 +1,5 @@
 import type { JobPolicy } from "@trellis/contract";
+import { toHex, UnexpectedError } from "@trellis/protocol";
 import {
   isTerminalState,
   type JobEvent,
@@ -6,10 +7,8 @@ import {
   keyLimits,
   mayTransition,
   releaseSlot,
-  toHex,
-  UnexpectedError,
   untakenSlots,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import { sleep } from "../lifecycle/backoff.ts";
 import type { BrokerClock } from "./broker-clock.ts";
 import { type EventStamp, factsOf, type JobFacts, jobEvent } from "./job-facts.ts";

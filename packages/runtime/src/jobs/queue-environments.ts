@@ -1,5 +1,5 @@
 import type { JobResource } from "@trellis/contract";
-import { type JobsBinding, jobQueueSubjects } from "@trellis/protocol";
+import { type JobsBinding, jobQueueSubjects } from "@trellis/protocol/jobs";
 import type { BrokerRequests } from "../jetstream/broker-requests.ts";
 import { BrokerClock } from "./broker-clock.ts";
 import { JobStore } from "./job-store.ts";

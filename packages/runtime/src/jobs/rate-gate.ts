@@ -1,4 +1,4 @@
-import { EMPTY_RATE, type RateRecord, readRateRecord, reserveRate } from "@trellis/protocol";
+import { EMPTY_RATE, type RateRecord, readRateRecord, reserveRate } from "@trellis/protocol/jobs";
 import { sleep } from "../lifecycle/backoff.ts";
 import type { QueueEnvironment } from "./queue-environment.ts";
 

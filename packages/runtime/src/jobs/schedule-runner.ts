@@ -1,12 +1,12 @@
 import type { JobPolicy } from "@trellis/contract";
+import { encodeToken } from "@trellis/protocol";
 import {
-  encodeToken,
   JobNotEnqueuedError,
   latestSlot,
   nextSlot,
   slotJobId,
   timetableProblem,
-} from "@trellis/protocol";
+} from "@trellis/protocol/jobs";
 import { backoffDelay } from "../lifecycle/backoff.ts";
 import { systemTimers, type Timer } from "../lifecycle/timers.ts";
 import type { JobCreator } from "./job-creator.ts";

@@ -1,4 +1,4 @@
-import { renewSlot } from "@trellis/protocol";
+import { renewSlot } from "@trellis/protocol/jobs";
 import { systemTimers, type Timer } from "../lifecycle/timers.ts";
 import type { JobAttempt } from "./job-attempt.ts";
 import type { QueueEnvironment } from "./queue-environment.ts";

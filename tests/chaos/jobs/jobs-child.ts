@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import type { JobsBinding } from "@trellis/protocol";
-import { deferred } from "../lifecycle/deferred.ts";
+import type { JobsBinding } from "@trellis/protocol/jobs";
+import { deferred } from "../../../packages/runtime/src/lifecycle/deferred.ts";
 
 export interface ChildOptions {
   readonly queue: string;
@@ -20,7 +20,7 @@ export class JobsChild {
 
   constructor(servers: string, binding: JobsBinding, options: ChildOptions) {
     const { queue, role = "work", point = 0, when = "after" } = options;
-    const script = fileURLToPath(new URL("./killed-worker.test-kit.ts", import.meta.url));
+    const script = fileURLToPath(new URL("./killed-process.ts", import.meta.url));
     this.#child = spawn(
       process.execPath,
       [

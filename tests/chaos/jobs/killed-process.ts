@@ -1,8 +1,8 @@
 // A process of the service that kills itself: `<server> <binding as JSON> <queue> <role> <point> <before | after>`.
 // Its n-th write to the broker, acknowledgements included, is the last thing that it does, or the first that it does not.
-import type { JobsBinding } from "@trellis/protocol";
-import { openReplica, type Plant } from "./jobs.test-kit.ts";
-import { RetryJobError } from "./retry-job-error.ts";
+import type { JobsBinding } from "@trellis/protocol/jobs";
+import { openReplica } from "../../../packages/runtime/src/jobs/jobs.test-kit.ts";
+import { RetryJobError } from "../../../packages/runtime/src/jobs/retry-job-error.ts";
 
 const [servers = "", bindingText = "{}", queue = "plain", role = "work", pointText = "0", when = "after"] =
   process.argv.slice(2);
@@ -46,7 +46,7 @@ if (role === "work") {
   await replica.start();
 } else {
   for (let n = 0; ; n += 1) {
-    const made = await (replica.jobs[queue as keyof Plant["jobs"]] as typeof calls).create({
+    const made = await calls.create({
       n,
       site: n % 2,
     });
