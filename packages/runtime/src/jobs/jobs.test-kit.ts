@@ -83,6 +83,8 @@ export interface ReplicaOptions {
   readonly log?: Logger;
   readonly timeoutMs?: number;
   readonly participant?: AnyParticipant;
+  /** Default: one that may do what jobs need, and nothing else. */
+  readonly user?: string;
 }
 
 /** A process of the service: a connection, its surface, its queues. */
@@ -121,8 +123,8 @@ export async function openReplica(
 ): Promise<Replica> {
   const nats = await connect({
     servers: options.servers ?? servers,
-    user: "worker",
-    pass: "worker",
+    user: options.user ?? "worker",
+    pass: options.user ?? "worker",
     maxReconnectAttempts: -1,
     reconnectTimeWait: 20,
     reconnectJitter: 20,

@@ -22,8 +22,8 @@ interface Sight {
   readonly verified: boolean;
 }
 
-/** An entry whose job is not there after so long was left by a maker that died, ms. */
-const orphanMs = 10_000;
+/** An entry whose job is not there after so long was left by a maker that died: ms, and in times-to-live. */
+const orphan = { mostMs: 10_000, ttls: 10 };
 const sweepMs = { least: 250, most: 10_000 };
 
 /**
@@ -99,6 +99,7 @@ export class KeySweeper {
   ): Promise<void> {
     const id = `${hash} ${job}`;
     const sight = this.#look(id, slot === undefined ? "waits" : "granted", before);
+    const orphanMs = Math.min(orphan.mostMs, orphan.ttls * this.#ttlMs);
     if (sight.verified || this.#unchangedFor(sight) < orphanMs) return;
     const last = await this.#queue.store.last(job);
     if (last === undefined || isTerminalState(last.event.state))
