@@ -66,7 +66,7 @@ export class ActiveJob implements Job<unknown, unknown, unknown> {
   }
 
   get ref(): JobRef {
-    return new JobRef(this.#input.queue, this.id, { update: this.#input.resource.update });
+    return new JobRef(this.#input.queue, this.id, this.#input.resource);
   }
 
   isCancelled(): boolean {

@@ -28,6 +28,8 @@ export interface JobEntryOptions {
 /** A first attempt that is over sooner is settled without its start being written, ms. */
 const foldMs = 5;
 const maxLooks = 20;
+/** No attempt's token: only what no attempt has taken is let go of. */
+const nobody = "";
 const unsettled = { tries: 1, failures: 0, crashes: 0 } as const;
 
 /** A job that may run, as far as its transitions tell. */
@@ -115,6 +117,9 @@ export class JobEntry {
         message.ack();
         return undefined;
       }
+      // Its last attempt ended with a retry, and its worker before it could let go of the slot.
+      if (deliveries > 1 && facts.state === "retry" && facts.token !== undefined)
+        await this.#queue.releaseKey(facts, { token: facts.token, repair: true });
       if (intake.kind === "run") return this.#begin({ facts, message, intake, silent });
       if (intake.kind === "park") {
         await store.park(facts, intake.at);
@@ -122,7 +127,9 @@ export class JobEntry {
         return undefined;
       }
       if (intake.kind === "end" && (await this.#end(facts, intake)).kind === "lost") continue;
-      await this.#queue.releaseKey(facts, { repair: true });
+      // A slot that was taken is let go of by its holder, which may still be at work; or its own message tells that it is lost.
+      const held = facts.source !== sequence;
+      await this.#queue.releaseKey(facts, { repair: true, ...(held && { token: nobody }) });
       message.ack();
       return undefined;
     }

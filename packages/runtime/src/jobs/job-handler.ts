@@ -8,7 +8,7 @@ import type {
   ValidationError,
 } from "@trellis/protocol";
 import type { JobContext, JobLog, JobProgress, JobSnapshot, JobWaitEdge } from "@trellis/protocol/jobs";
-import type { AsyncResult, UnexpectedError } from "@trellis/result";
+import type { AsyncResult, Result as Outcome, UnexpectedError } from "@trellis/result";
 import type { JobCreateFailure, JobCreateOptions } from "./job-creator.ts";
 import type { JobRef } from "./job-ref.ts";
 import type { JobCalls } from "./jobs-facade.ts";
@@ -73,13 +73,16 @@ export interface JobRequest<Payload, Result, Update, Client> {
   readonly client: Client;
 }
 
+/** What a handler may give back. */
+export type JobAnswer<Result> = Result | Outcome<Result, unknown> | Error;
+
 /**
  * Handles one job. What it returns is the job's result; an `Err`, an error or a throw fails the job for good, a
  * `RetryJobError` has it tried again. Jobs come at least once.
  */
 export type JobHandler<Payload, Result, Update, Client> = (
   request: JobRequest<Payload, Result, Update, Client>,
-) => unknown;
+) => JobAnswer<Result> | PromiseLike<JobAnswer<Result>>;
 
 export interface JobHandleOptions {
   /** Handlers that run at a time in this process. Default: the contract's. */

@@ -27,6 +27,11 @@ export interface JobWaitOptions {
 
 export type JobRefFailure = JobFailure | NotFoundError | ValidationError;
 
+export interface JobRefSchemas {
+  readonly result: CompiledSchema | undefined;
+  readonly update: CompiledSchema | undefined;
+}
+
 /** How long a waiter that has heard nothing goes without looking for itself, ms. */
 const lookMs = { initial: 2_000, max: 30_000 };
 
@@ -37,11 +42,11 @@ const lookMs = { initial: 2_000, max: 30_000 };
 export class JobRef<Result = unknown, Update = unknown> {
   readonly id: string;
   readonly #queue: QueueEnvironment;
-  readonly #schemas: { readonly update: CompiledSchema | undefined };
+  readonly #schemas: JobRefSchemas;
   /** Only for the types. */
   declare readonly "~result": Result;
 
-  constructor(queue: QueueEnvironment, id: string, schemas: { readonly update: CompiledSchema | undefined }) {
+  constructor(queue: QueueEnvironment, id: string, schemas: JobRefSchemas) {
     this.#queue = queue;
     this.#schemas = schemas;
     this.id = id;
@@ -70,7 +75,9 @@ export class JobRef<Result = unknown, Update = unknown> {
     return this.#run(async () => {
       const snapshot = await this.#wait(options);
       if (snapshot.state !== "completed") throw new JobEndedError(snapshot);
-      return snapshot.result as Result;
+      const decoded = this.#schemas.result?.decode(snapshot.result) ?? { ok: true, value: undefined };
+      if (!decoded.ok) throw new ValidationError({ errors: decoded.issues });
+      return decoded.value as Result;
     });
   }
 

@@ -192,7 +192,7 @@ export class JobWorker {
     this.#running.set(attempt.jobId, attempt);
     const outcome = await runJob(attempt, this.#run);
     if (attempt.givenUp) return this.#free();
-    this.#running.delete(attempt.jobId);
+    if (this.#running.get(attempt.jobId) === attempt) this.#running.delete(attempt.jobId);
     this.#record(clock.monotonic() - attempt.startedAt);
     this.#settleLater(attempt, outcome);
     this.#free();

@@ -133,9 +133,10 @@ describe("a job", () => {
   });
 
   it("ends as failed when its result is too large or does not fit", async () => {
+    const wrong: unknown = { wrong: true };
     const { jobs } = await bed.worker(({ plain }) =>
       plain.handle(({ job }) =>
-        job.payload.n === 1 ? { n: 1, pad: "x".repeat(1_100_000) } : { wrong: true },
+        job.payload.n === 1 ? { n: 1, pad: "x".repeat(1_100_000) } : (wrong as { n: number }),
       ),
     );
     for (const n of [1, 2]) {

@@ -41,17 +41,22 @@ export interface JobCalls<P, R, U> {
 }
 
 /** A queue of the service itself. */
-export interface JobQueue<P, In, R, U, Client> extends JobCalls<P, R, U> {
+export interface JobQueue<P, R, U, Handler> extends JobCalls<P, R, U> {
   /** Handles the jobs of the queue, once per service, before it starts. */
-  handle(handler: JobHandler<In, R, U, Client>, options?: JobHandleOptions): void;
+  handle(handler: Handler, options?: JobHandleOptions): void;
 }
 
 type QueueOf<J extends JobResource, Client> = JobQueue<
   InputOf<J["schemas"]["payload"]>,
-  OutputOf<J["schemas"]["payload"]>,
   OutputOf<J["schemas"]["result"]>,
   OutputOf<J["schemas"]["update"]>,
-  Client
+  // A handler sends results and updates: it gives them in the form that the wire carries.
+  JobHandler<
+    OutputOf<J["schemas"]["payload"]>,
+    InputOf<J["schemas"]["result"]>,
+    InputOf<J["schemas"]["update"]>,
+    Client
+  >
 >;
 
 /** `jobs.<queue>` for each declared queue. */

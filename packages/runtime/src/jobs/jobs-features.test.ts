@@ -149,6 +149,32 @@ describe("parents and children", () => {
   });
 });
 
+describe("permissions", () => {
+  it("end at the deployment's own jobs", async () => {
+    const { link } = await bed.replica();
+    const { stream, secret } = bed.binding;
+    const other = `jobs.v1.plant1.plain.${"0".repeat(32)}`;
+    for (const subject of [
+      `${other}.j1.completed`,
+      `jobs.v1.plant2.plain.${secret}.j1.completed`,
+      `jobs.v1.plant1.plain.${secret}.j1.completed.high`,
+      `$JS.API.STREAM.PURGE.${stream}`,
+      `$JS.API.STREAM.MSG.DELETE.${stream}`,
+      `$JS.API.CONSUMER.CREATE.${stream}.x`,
+      `$JS.API.CONSUMER.DELETE.${stream}.plain_normal`,
+      `$JS.API.CONSUMER.PAUSE.${stream}.plain_normal`,
+      "$JS.API.STREAM.INFO.KV_x",
+    ])
+      await expect(link.nats.request(subject, "{}", { timeout: 2_000 }), subject).rejects.toThrow(
+        /permissions violation/i,
+      );
+    const heard = new Promise<unknown>((resolve) =>
+      link.nats.subscribe(`joblive.v1.plant2.plain.${secret}.*.*`, { callback: (error) => resolve(error) }),
+    );
+    expect(String(await heard)).toMatch(/permissions violation/i);
+  });
+});
+
 describe("registration", () => {
   it("refuses a second handler, a late one, and a concurrency that is none, each by name", async () => {
     const { jobs } = await bed.replica();

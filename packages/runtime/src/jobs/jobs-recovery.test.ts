@@ -217,7 +217,7 @@ describe("a stop", () => {
 
   it("is safe at any time and twice, also while the broker is down", async () => {
     const replica = await bed.worker(({ plain }) =>
-      plain.handle(({ job }) => new Promise<void>((resolve) => onAbort(job.signal, () => resolve()))),
+      plain.handle(({ job }) => new Promise((resolve) => onAbort(job.signal, () => resolve({ n: 1 })))),
     );
     await replica.jobs.plain.create({ n: 1 }).orThrow();
     await eventually(() => replica.surface.running === 1);

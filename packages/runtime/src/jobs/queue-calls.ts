@@ -76,7 +76,7 @@ export class QueueCalls implements JobCalls<unknown, unknown, unknown> {
   }
 
   #ref(queue: QueueEnvironment, jobId: string): JobRef {
-    return new JobRef(queue, jobId, { update: this.#resource.update });
+    return new JobRef(queue, jobId, this.#resource);
   }
 
   #created(queue: QueueEnvironment, outcome: Submitted): Result<JobRef, JobCreateFailure> {
