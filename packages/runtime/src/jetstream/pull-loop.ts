@@ -141,10 +141,10 @@ export class PullLoop implements MessageOwner {
     if (this.#held.size === 0) this.#end();
   }
 
-  settled(message: PulledMessage, how: "ack" | "nak" | "term"): void {
+  settled(message: PulledMessage, how: "ack" | "nak" | "term" | "dropped"): void {
     const { sequence } = message.facts;
     if (this.#held.get(sequence) === message) this.#held.delete(sequence);
-    if (how !== "nak") this.#done.add(message.facts);
+    if (how === "ack" || how === "term") this.#done.add(message.facts);
     if (this.#state.phase === "idle") {
       if (this.#held.size === 0) this.#end();
     } else this.#askSoon();

@@ -42,12 +42,12 @@ const inProgress = utf8Bytes("+WPI");
 /** Where a pulled message goes when it is settled. */
 export interface MessageOwner {
   readonly broker: Broker;
-  settled(message: PulledMessage, how: "ack" | "nak" | "term"): void;
+  settled(message: PulledMessage, how: "ack" | "nak" | "term" | "dropped"): void;
 }
 
 /**
  * A message that a durable consumer handed to this process. It is the process's until it is settled, once: by `ack`,
- * `nak` or `term`. When the socket is down nothing can be said, and the server delivers it again.
+ * `nak`, `term` or `drop`. When the socket is down nothing can be said, and the server delivers it again.
  */
 export class PulledMessage {
   readonly facts: DeliveryFacts;
@@ -100,6 +100,13 @@ export class PulledMessage {
   /** It is never to come again, though it was not done. */
   term(): void {
     this.#settle("term", terminate);
+  }
+
+  /** It is another's by now: nothing is said of it any more, and it comes again unless the other one settles it. */
+  drop(): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#owner.settled(this, "dropped");
   }
 
   /** Tells the server that it is still being worked on. */
