@@ -32,6 +32,11 @@ const Kv = Type.Object({
   optional,
 });
 const Store = Type.Object({ ttlMs: Limit, maxObjectBytes: Limit, maxTotalBytes: Limit, optional });
+const Job = Type.Object({
+  ackWaitMs: Type.Integer({ minimum: 100, maximum: 3_600_000 }),
+  dedupHorizonMs: Type.Integer({ minimum: 1_000, maximum: Number.MAX_SAFE_INTEGER }),
+  optional,
+});
 const Consumer = Type.Object({
   events: Type.Array(
     Type.Object({ api: Type.String({ maxLength: 200 }), event: Type.String({ maxLength: 200 }) }),
@@ -65,6 +70,7 @@ const Artifact = Type.Object({
   kv: byAlias(Kv),
   store: byAlias(Store),
   consumers: byAlias(Consumer),
+  jobs: byAlias(Job),
   state: byAlias(Type.Object({ ttlMs: Limit })),
 });
 

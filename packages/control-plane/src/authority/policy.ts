@@ -10,6 +10,7 @@ import {
   noticeGetSubject,
   rpcSubject,
 } from "@trellis/protocol";
+import { JobsBindingSchema } from "@trellis/protocol/jobs";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { BoundResources } from "../resources/resources.ts";
@@ -40,6 +41,7 @@ const Policy = Type.Object({
   consumers: Type.Array(
     Type.Object({ stream: Type.String(), name: Type.String(), deadLetters: Type.String() }),
   ),
+  jobs: Type.Union([JobsBindingSchema, Type.Null()]),
 });
 
 const compiled = Compile(Policy);
@@ -87,6 +89,7 @@ export function policyOf(input: {
     consumers: Object.values(resources.consumers)
       .map(({ stream, consumer: name, deadLetters }) => ({ stream, name, deadLetters }))
       .sort((left, right) => (left.name < right.name ? -1 : 1)),
+    jobs: resources.jobs,
   };
 }
 

@@ -1,4 +1,11 @@
-import { JetStreamApiError, type JetStreamManager, type StreamInfo } from "@nats-io/jetstream";
+import {
+  type ConsumerConfig,
+  type ConsumerUpdateConfig,
+  JetStreamApiError,
+  type JetStreamManager,
+  type StreamInfo,
+} from "@nats-io/jetstream";
+import { jobsLayout } from "@trellis/protocol/jobs";
 import { changeableConfig, consumerConfig } from "./consumer-config.ts";
 import { streamConfig, type WantedStream } from "./stream-config.ts";
 import { streamOf, type WantedResource } from "./wanted.ts";
@@ -44,6 +51,7 @@ export class OwnedStreams {
     const manager = await this.#manager();
     const mark = markOf(owner, wanted);
     if (wanted.kind === "consumer") return ensureConsumer(manager, wanted, mark);
+    if (wanted.kind === "jobs") return this.#ensureJobs(manager, wanted, mark);
     await this.#ensureStream(manager, { ...streamConfig(wanted), metadata: mark }, wanted.alias);
   }
 
@@ -64,10 +72,34 @@ export class OwnedStreams {
       if (!isMarked(info.config.metadata, mark)) throw new ForeignResource(resource.alias);
       return manager.consumers.delete(stream, resource.name);
     }
-    const info = await orMissing(manager.streams.info(stream), streamUnknown);
-    if (info === undefined) return false;
-    if (!isMarked(info.config.metadata, mark)) throw new ForeignResource(resource.alias);
-    return manager.streams.delete(stream);
+    const streams = resource.kind === "jobs" ? [stream, jobsBucketStream(stream)] : [stream];
+    let there = false;
+    for (const name of streams) {
+      const info = await orMissing(manager.streams.info(name), streamUnknown);
+      if (info === undefined) continue;
+      if (!isMarked(info.config.metadata, mark)) throw new ForeignResource(resource.alias);
+      there = await manager.streams.delete(name);
+    }
+    return there;
+  }
+
+  /** Consumers of queues that are no longer declared stay: there may be jobs in them. */
+  async #ensureJobs(
+    manager: JetStreamManager,
+    { spec }: Extract<WantedResource, { kind: "jobs" }>,
+    mark: Record<string, string>,
+  ): Promise<void> {
+    const { stream, bucket, consumers } = jobsLayout({ ...spec, replicas: this.#replicas });
+    for (const layout of [stream, bucket]) {
+      const config = { ...layout, subjects: [...layout.subjects], metadata: mark };
+      await this.#ensureStream(manager, config, "jobs");
+    }
+    for (const { filter_subjects, durable_name, ...rest } of consumers) {
+      const whole = { ...rest, filter_subjects: [...filter_subjects], metadata: mark };
+      const { ack_policy: _, deliver_policy: __, ...changeable } = whole;
+      const place = { stream: stream.name, name: durable_name, label: "jobs", mark };
+      await addOrUpdate(manager, place, { whole, changeable });
+    }
   }
 
   async #ensureStream(manager: JetStreamManager, wanted: WantedStream, label: string): Promise<void> {
@@ -108,19 +140,39 @@ async function ensureConsumer(
   wanted: Extract<WantedResource, { kind: "consumer" }>,
   mark: Record<string, string>,
 ): Promise<void> {
-  const stream = streamOf(wanted);
   const { name, spec, alias } = wanted;
+  const place = { stream: streamOf(wanted), name, label: alias, mark };
+  await addOrUpdate(manager, place, {
+    whole: consumerConfig(name, spec, mark),
+    changeable: changeableConfig(spec, mark),
+  });
+}
+
+interface ConsumerPlace {
+  readonly stream: string;
+  readonly name: string;
+  /** What it is called where people read it. */
+  readonly label: string;
+  readonly mark: Record<string, string>;
+}
+
+async function addOrUpdate(
+  manager: JetStreamManager,
+  place: ConsumerPlace,
+  { whole, changeable }: { whole: Partial<ConsumerConfig>; changeable: Partial<ConsumerUpdateConfig> },
+): Promise<void> {
+  const { stream, name, label, mark } = place;
   const found = await orMissing(manager.consumers.info(stream, name), consumerUnknown);
   if (found === undefined) {
     try {
-      await manager.consumers.add(stream, consumerConfig(name, spec, mark));
+      await manager.consumers.add(stream, { ...whole, durable_name: name });
       return;
     } catch (error) {
       // Another control plane made it in this moment.
       if (!(error instanceof JetStreamApiError && consumerExists.has(error.code))) throw error;
     }
-  } else if (!isMarked(found.config.metadata, mark)) throw new ForeignResource(alias);
-  await manager.consumers.update(stream, name, changeableConfig(spec, mark));
+  } else if (!isMarked(found.config.metadata, mark)) throw new ForeignResource(label);
+  await manager.consumers.update(stream, name, changeable);
 }
 
 async function orMissing<T>(asked: Promise<T>, missing: number): Promise<T | undefined> {
@@ -146,4 +198,9 @@ function isMarked(
   mark: Record<string, string>,
 ): boolean {
   return Object.entries(mark).every(([key, value]) => metadata?.[key] === value);
+}
+
+/** The bucket of keys, rates and schedules that stands beside a stream of jobs. */
+function jobsBucketStream(stream: string): string {
+  return `KV_jobs_${stream.slice("JOBS_".length)}`;
 }

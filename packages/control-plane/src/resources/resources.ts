@@ -1,5 +1,6 @@
 import { canonicalJson } from "@trellis/contract";
 import { kvWatchPrefix, newId, type Port, type ResourceBindings, storeWatchPrefix } from "@trellis/protocol";
+import { jobsLayout } from "@trellis/protocol/jobs";
 import type { Clock } from "@trellis/runtime/node";
 import type { AuthorityArtifact } from "../authority/artifact.ts";
 import type { DeploymentRow } from "../storage/deployments.ts";
@@ -19,7 +20,7 @@ export interface ResourcesDeps {
 }
 
 /** The part of signed bindings that says what stands behind the aliases. */
-export type BoundResources = Pick<ResourceBindings, "kv" | "store" | "consumers">;
+export type BoundResources = Pick<ResourceBindings, "kv" | "store" | "consumers" | "jobs">;
 
 /**
  * The resources of deployments: made when a deployment needs them, kept when it no longer declares them, destroyed
@@ -66,7 +67,7 @@ export class Resources {
   /** What stands behind the aliases of a contract: of any revision, from what the deployment has. */
   async bindings(deployment: DeploymentRow, artifact: AuthorityArtifact): Promise<BoundResources> {
     const wanted = wantedResources(deployment, artifact);
-    if (wanted.length === 0) return { kv: {}, store: {}, consumers: {} };
+    if (wanted.length === 0) return { kv: {}, store: {}, consumers: {}, jobs: null };
     const rows = await resourcesOf(this.#deps.storage.queries, deployment.id);
     const there = new Set(rows.map(({ kind, alias }) => `${kind} ${alias}`));
     return bind(
@@ -143,10 +144,11 @@ export class Resources {
 }
 
 function bind(deployment: DeploymentRow, resources: readonly WantedResource[]): BoundResources {
-  const bound: { [K in keyof BoundResources]: Record<string, BoundResources[K][string]> } = {
+  const bound: { -readonly [K in keyof BoundResources]: BoundResources[K] } = {
     kv: {},
     store: {},
     consumers: {},
+    jobs: null,
   };
   for (const resource of resources) {
     const { alias, name } = resource;
@@ -160,6 +162,8 @@ function bind(deployment: DeploymentRow, resources: readonly WantedResource[]): 
       const deadLetters = deadLettersOf(deployment, alias);
       const { ackWaitMs } = resource.spec;
       bound.consumers[alias] = { stream: streamOf(resource), consumer: name, ackWaitMs, deadLetters };
+    } else if (resource.kind === "jobs") {
+      bound.jobs = jobsLayout(resource.spec).binding;
     }
   }
   return bound;

@@ -130,7 +130,7 @@ export interface PendingNoticesTable {
 export interface ResourcesTable {
   id: string;
   deploymentId: string;
-  kind: "kv" | "store" | "consumer" | "dead-letters";
+  kind: "kv" | "store" | "consumer" | "dead-letters" | "jobs";
   /** Empty for what a deployment has one of. */
   alias: string;
   /** Physical name. */

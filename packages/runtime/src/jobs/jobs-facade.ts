@@ -59,7 +59,18 @@ type QueueOf<J extends JobResource, Client> = JobQueue<
   >
 >;
 
-/** `jobs.<queue>` for each declared queue. */
-export type JobsFacade<P extends AnyParticipant, Client> = {
-  readonly [Q in keyof P["jobs"]]: P["jobs"][Q] extends JobResource ? QueueOf<P["jobs"][Q], Client> : never;
-};
+type CallsOf<J extends JobResource> = JobCalls<
+  InputOf<J["schemas"]["payload"]>,
+  OutputOf<J["schemas"]["result"]>,
+  OutputOf<J["schemas"]["update"]>
+>;
+
+/** `service.jobs.<queue>` for each declared queue: to make jobs in, and to handle. */
+export type JobsFacade<P extends AnyParticipant, Client> = P["jobs"] extends infer Queues
+  ? { readonly [Q in keyof Queues]: Queues[Q] extends JobResource ? QueueOf<Queues[Q], Client> : never }
+  : never;
+
+/** `client.jobs.<queue>` for each declared queue: to make jobs in. */
+export type JobsCallFacade<P extends AnyParticipant> = P["jobs"] extends infer Queues
+  ? { readonly [Q in keyof Queues]: Queues[Q] extends JobResource ? CallsOf<Queues[Q]> : never }
+  : never;

@@ -36,6 +36,10 @@ export class BoundClient<P extends AnyParticipant> implements ServiceClient<P> {
     return this.#surfaces.publishPrepared(this.#origin);
   }
 
+  get jobs(): ServiceClient<P>["jobs"] {
+    return this.#surfaces.jobCalls(this.#origin);
+  }
+
   get kv(): ServiceClient<P>["kv"] {
     return this.#surfaces.kv;
   }

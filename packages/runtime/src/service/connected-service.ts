@@ -5,6 +5,7 @@ import type { Connection } from "../connect/connection-status.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
 import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
 import type { Health } from "../health/health.ts";
+import type { JobsCallFacade, JobsFacade } from "../jobs/jobs-facade.ts";
 import type { KvFacade } from "../kv/kv-facade.ts";
 import type { RpcCallFacade, RpcHandleFacade } from "../rpc/rpc-facade.ts";
 import type { StoreFacade } from "../store/store-facade.ts";
@@ -22,6 +23,8 @@ export type ServiceClient<P extends AnyParticipant> = {
   readonly publishPrepared: PublishPrepared;
   readonly kv: KvFacade<P>;
   readonly store: StoreFacade<P>;
+  /** The declared queues: `create`, `submit`, `createMany`. */
+  readonly jobs: JobsCallFacade<P>;
 } & {};
 
 export type ServiceHandles<P extends AnyParticipant> = {
@@ -61,6 +64,8 @@ export type ConnectedService<P extends AnyParticipant> = AsyncDisposable & {
   readonly kv: KvFacade<P>;
   /** The declared object stores, by alias. */
   readonly store: StoreFacade<P>;
+  /** The declared queues: `service.jobs.<queue>.handle(async ({ job, client }) => ...)`, `create`, `submit`. */
+  readonly jobs: JobsFacade<P, ServiceClient<P>>;
   /** Publishes an event that was prepared before, byte for byte. */
   readonly publishPrepared: PublishPrepared;
   readonly health: Health;

@@ -36,7 +36,7 @@ const defaultStopMs = 10_000;
 
 /**
  * A service on its link. What lives is in one scope; it is closed in the reverse of this order: connection,
- * RPC, health, listeners. (Job workers and transfers will stand between.)
+ * RPC, jobs, health, listeners. (Transfers will stand between.)
  */
 export class RunningService<P extends AnyParticipant> implements ConnectedService<P> {
   readonly health: HealthChecks;
@@ -64,11 +64,13 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     this.#calling = new Calling({ participant, rpc: new RpcClient(link, settings), traced: settings.traced });
     this.#provider = new RpcProvider(link, settings.admission);
     this.#scope.add("rpc", (deadline) => this.#stopRpc(deadline));
+    this.#scope.add("jobs", (deadline) => this.#surfaces.stopJobs(deadline));
     const checks = new HealthChecks(settings.log);
     checks.add("nats", () => natsCheck(link));
     this.#surfaces = new ServiceSurfaces(participant, connected, (origin) => this.#clientFor(origin));
     if (Object.keys(participant.consumers).length > 0)
       checks.add("consumers", () => this.#surfaces.listeningHealth());
+    if (Object.keys(participant.jobs).length > 0) checks.add("jobs", () => this.#surfaces.jobsHealth());
     this.health = checks;
     this.client = this.#clientFor(undefined);
     const owned: RpcRecord = Object.assign({}, ...participant.implements.map((api) => api.rpc));
@@ -109,6 +111,10 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
 
   get store(): ConnectedService<P>["store"] {
     return this.#surfaces.store;
+  }
+
+  get jobs(): ConnectedService<P>["jobs"] {
+    return this.#surfaces.jobs;
   }
 
   get publishPrepared(): ConnectedService<P>["publishPrepared"] {
@@ -153,7 +159,7 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     this.#scope.throwIfClosed("start");
     this.#reportMissingHandlers(options.strict ?? false);
     await this.#provider.start();
-    this.#surfaces.startListening();
+    await this.#surfaces.start();
   }
 
   async #wait(options: WaitOptions): Promise<void> {

@@ -5,17 +5,20 @@ import type { EventPublishFacade, PublishPrepared } from "../events/event-publis
 import { ListeningSurface } from "../events/listening-surface.ts";
 import { PublishingSurface } from "../events/publishing-surface.ts";
 import type { HealthReport } from "../health/health.ts";
+import type { JobsCallFacade, JobsFacade } from "../jobs/jobs-facade.ts";
+import { JobsSurface } from "../jobs/jobs-surface.ts";
 import { type KvFacade, kvFacade } from "../kv/kv-facade.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
 import { type StoreFacade, storeFacade } from "../store/store-facade.ts";
 
-/** The surfaces of a service that live in streams: events, buckets, object stores. */
+/** The surfaces of a service that live in streams: events, jobs, buckets, object stores. */
 export class ServiceSurfaces<P extends AnyParticipant, Client> {
   readonly kv: KvFacade<P>;
   readonly store: StoreFacade<P>;
   /** Events, to be listened to. */
   readonly listen: EventListenFacade<P, Client>;
+  readonly #jobs: JobsSurface<Client>;
   readonly #publishing: PublishingSurface;
   readonly #listening: ListeningSurface<Client>;
 
@@ -43,6 +46,17 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
       binding: (alias) => link.session.resources.consumers[alias],
       clientFor,
     });
+    this.#jobs = new JobsSurface<Client>({
+      participant,
+      link,
+      requests,
+      traced,
+      timeoutMs,
+      inbox: link.session.authorization.inbox,
+      binding: () => link.session.resources.jobs ?? undefined,
+      annotations: { contract: participant.id, digest: participant.digest },
+      clientFor,
+    });
     this.listen = this.#listening.facade as EventListenFacade<P, Client>;
   }
 
@@ -55,12 +69,19 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
     return this.#publishing.publishPrepared(origin);
   }
 
-  /** Handlers of events that run now. */
-  get running(): number {
-    return this.#listening.running;
+  /** The queues of the service itself. */
+  get jobs(): JobsFacade<P, Client> {
+    return this.#jobs.facade(undefined) as JobsFacade<P, Client>;
   }
 
-  startListening(): void {
+  /** The queues, to make jobs in for the request that is worked on, or for none. */
+  jobCalls(origin: CallOrigin | undefined): JobsCallFacade<P> {
+    return this.#jobs.facade(origin) as JobsCallFacade<P>;
+  }
+
+  /** Starts the workers, then the listeners: an event may make a job. */
+  async start(): Promise<void> {
+    await this.#jobs.start();
     this.#listening.start();
   }
 
@@ -68,7 +89,15 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
     return this.#listening.stop(deadline);
   }
 
+  stopJobs(deadline: Deadline): Promise<void> {
+    return this.#jobs.stop(deadline);
+  }
+
   listeningHealth(): HealthReport {
     return this.#listening.health();
+  }
+
+  jobsHealth(): HealthReport {
+    return this.#jobs.health();
   }
 }
