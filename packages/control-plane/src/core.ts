@@ -3,3 +3,4 @@
 export { cliParticipant } from "./admin/participants.ts";
 export { coreApi } from "./core/api.ts";
 export { NotKnown, PlatformOwned } from "./core/errors.ts";
+export { jobsApi } from "./jobs/api.ts";

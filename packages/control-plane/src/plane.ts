@@ -12,6 +12,7 @@ import { BrokerMonitor } from "./connections/broker-monitor.ts";
 import { Sweeper } from "./connections/sweeper.ts";
 import { ConnectionTracker } from "./connections/tracker.ts";
 import type { KeyRing } from "./identity/key-ring.ts";
+import { JobProjection } from "./jobs/job-projection.ts";
 import type { Timer } from "./lifecycle/timers.ts";
 import type { Broker } from "./links/broker.ts";
 import type { Links } from "./links/links.ts";
@@ -21,6 +22,7 @@ import { NoticeStreams } from "./notices/reseed.ts";
 import { OwnedStreams } from "./resources/owned-streams.ts";
 import { Resources } from "./resources/resources.ts";
 import { findConnection } from "./storage/connections.ts";
+import { findDeployment } from "./storage/deployments.ts";
 import type { Storage } from "./storage/storage.ts";
 
 export interface PlaneInput {
@@ -46,6 +48,7 @@ export interface Plane {
   readonly statements: Statements;
   readonly streams: NoticeStreams;
   readonly resources: Resources;
+  readonly jobs: JobProjection;
   readonly outbox: NoticeOutbox;
   readonly installer: Installer;
   readonly revoker: Revoker;
@@ -75,6 +78,14 @@ export function buildPlane(input: PlaneInput): Plane {
     streams: new OwnedStreams(() => jetstreamManager(links.app, { checkAPI: false }), broker.replicas),
     platform: rootFingerprint(port, keys.root.publicKey),
   });
+  const jobs = new JobProjection({
+    nats: links.app,
+    storage,
+    port,
+    clock,
+    log,
+    retention: (deployment, queue) => retentionOf({ storage, catalog }, deployment, queue),
+  });
   const tracker = buildTracker(input, statements, streams.publisher);
   const outbox = new NoticeOutbox({ port, clock, storage, statements, publisher: streams.publisher, log });
   const revoker = new Revoker({ port, clock, storage, statements, outbox, kicker: tracker });
@@ -97,6 +108,7 @@ export function buildPlane(input: PlaneInput): Plane {
     statements,
     streams,
     resources,
+    jobs,
     outbox,
     installer,
     revoker,
@@ -105,7 +117,7 @@ export function buildPlane(input: PlaneInput): Plane {
   return {
     ...parts,
     bootstrap: bootstrapDeps(input, parts),
-    startUpkeep: () => startUpkeep({ config, links, streams, resources, outbox, tracker, sweeper }),
+    startUpkeep: () => startUpkeep({ config, links, streams, resources, jobs, outbox, tracker, sweeper }),
   };
 }
 
@@ -175,11 +187,12 @@ function startUpkeep(parts: {
   links: Links;
   streams: NoticeStreams;
   resources: Resources;
+  jobs: JobProjection;
   outbox: NoticeOutbox;
   tracker: ConnectionTracker;
   sweeper: Sweeper;
 }): () => Promise<void> {
-  const { config, links, streams, resources, outbox, tracker, sweeper } = parts;
+  const { config, links, streams, resources, jobs, outbox, tracker, sweeper } = parts;
   let stopped = false;
   let timer: Timer | undefined;
   let sweeping: Promise<void> = Promise.resolve();
@@ -198,6 +211,7 @@ function startUpkeep(parts: {
           // Told before kicked: providers must know when the kicked one comes back.
           await outbox.flush();
           await sweeper.sweep();
+          await jobs.sync();
         }).then(() => {
           if (!stopped) next(config.sweepMs);
         });
@@ -221,5 +235,20 @@ function startUpkeep(parts: {
     stopped = true;
     timer?.clear();
     await sweeping;
+    await jobs.stop();
   };
+}
+
+const defaultRetentionMs = 7 * 86_400_000;
+
+/** How long a queue's jobs that are over are shown: as its deployment's present revision says. */
+async function retentionOf(
+  { storage, catalog }: Pick<Plane, "storage" | "catalog">,
+  deployment: string,
+  queue: string,
+): Promise<number> {
+  const row = await findDeployment(storage.queries, deployment);
+  if (row === undefined) return defaultRetentionMs;
+  const artifact = await catalog.artifact(storage.queries, row.participantId, row.participantDigest);
+  return artifact?.jobs[queue]?.retentionMs ?? defaultRetentionMs;
 }

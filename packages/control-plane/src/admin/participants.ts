@@ -1,16 +1,17 @@
 import { defineApp, defineService, reserved, use } from "@trellis/contract";
 import { coreApi } from "../core/api.ts";
+import { jobsApi } from "../jobs/api.ts";
 
 /** The platform as a participant of itself: it implements its own APIs like any other service. */
 export const platformParticipant = defineService(
   "trellis.platform",
-  { title: "The Trellis platform", implements: [coreApi] },
+  { title: "The Trellis platform", implements: [coreApi, jobsApi] },
   reserved,
 );
 
 /** What the command line is to the platform. An instance of it is an administrator's credential. */
 export const cliParticipant = defineApp(
   "trellis.cli",
-  { title: "The trellis command", uses: [use(coreApi)] },
+  { title: "The trellis command", uses: [use(coreApi), use(jobsApi)] },
   reserved,
 );

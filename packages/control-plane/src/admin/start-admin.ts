@@ -3,6 +3,7 @@ import { connectServiceWith, nodePlatform } from "@trellis/runtime/node";
 import type { Plane } from "../plane.ts";
 import { deleteConnection } from "../storage/connections.ts";
 import { handleCore } from "./core-service.ts";
+import { handleJobs } from "./jobs-service.ts";
 import { platformParticipant } from "./participants.ts";
 import { ensurePlatformRecords } from "./platform-records.ts";
 import { platformSource } from "./platform-source.ts";
@@ -40,6 +41,7 @@ export async function startAdmin(plane: Plane, options: AdminOptions): Promise<(
     },
   ).orThrow();
   handleCore(service, plane, options.owner);
+  handleJobs(service, plane);
   try {
     await service.start({ strict: true });
   } catch (error) {

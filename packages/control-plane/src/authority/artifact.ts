@@ -2,6 +2,7 @@ import { canonicalJson, digestOf, isApiId } from "@trellis/contract";
 import { err, ok, type Result } from "@trellis/result";
 import { type Static, type TSchema, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import { JobArtifactSchema } from "./job-artifact.ts";
 
 const actionName = "^[A-Za-z][A-Za-z0-9]*(\\.[A-Za-z][A-Za-z0-9]*)*$";
 /** Names of actions; what each of them says is the contract's business, not the authority's. */
@@ -32,11 +33,6 @@ const Kv = Type.Object({
   optional,
 });
 const Store = Type.Object({ ttlMs: Limit, maxObjectBytes: Limit, maxTotalBytes: Limit, optional });
-const Job = Type.Object({
-  ackWaitMs: Type.Integer({ minimum: 100, maximum: 3_600_000 }),
-  dedupHorizonMs: Type.Integer({ minimum: 1_000, maximum: Number.MAX_SAFE_INTEGER }),
-  optional,
-});
 const Consumer = Type.Object({
   events: Type.Array(
     Type.Object({ api: Type.String({ maxLength: 200 }), event: Type.String({ maxLength: 200 }) }),
@@ -70,7 +66,7 @@ const Artifact = Type.Object({
   kv: byAlias(Kv),
   store: byAlias(Store),
   consumers: byAlias(Consumer),
-  jobs: byAlias(Job),
+  jobs: byAlias(JobArtifactSchema),
   state: byAlias(Type.Object({ ttlMs: Limit })),
 });
 

@@ -188,7 +188,8 @@ export const coreApi = defineApi(
 
 type CoreActions = (typeof coreApi)["rpc"];
 
-type HandlerOf<A> =
+/** An action as a plain function of its input. */
+export type HandlerOf<A> =
   A extends RpcAction<infer I, infer O, infer E>
     ? (input: OutputOf<I>) => Promise<Result<InputOf<O>, InstanceType<E>>>
     : never;

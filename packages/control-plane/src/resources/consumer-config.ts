@@ -19,9 +19,11 @@ export function consumerConfig(
     max_deliver: -1,
     ...changeableConfig(spec, metadata),
     ...beginning(spec.replay),
-    ...(spec.ordering === "none" ? {} : pinned),
   };
 }
+
+/** Every replica takes what is next. Named, since an update leaves out what it does not name. */
+const shared: Partial<ConsumerConfig> = { priority_groups: [], priority_policy: "none" };
 
 /** One replica at a time has the events: the keys' order is then its own to keep. */
 const pinned: Partial<ConsumerConfig> = {
@@ -30,9 +32,9 @@ const pinned: Partial<ConsumerConfig> = {
   priority_timeout: pinnedMs * nanos,
 };
 
-/** What may change of one that exists. Where it began and how it is shared are decided once. */
+/** What may change of one that exists. Where it began is decided once. */
 export function changeableConfig(
-  { filters, ackWaitMs }: ConsumerSpec,
+  { filters, ackWaitMs, ordering }: ConsumerSpec,
   metadata: Record<string, string>,
 ): Partial<ConsumerUpdateConfig> {
   return {
@@ -40,6 +42,7 @@ export function changeableConfig(
     max_ack_pending: maxAckPending,
     filter_subjects: [...filters],
     metadata,
+    ...(ordering === "none" ? shared : pinned),
   };
 }
 

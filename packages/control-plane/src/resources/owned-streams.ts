@@ -7,6 +7,7 @@ import {
 } from "@nats-io/jetstream";
 import { jobsLayout } from "@trellis/protocol/jobs";
 import { changeableConfig, consumerConfig } from "./consumer-config.ts";
+import { BrokerLimit, ForeignResource } from "./resource-errors.ts";
 import { streamConfig, type WantedStream } from "./stream-config.ts";
 import { streamOf, type WantedResource } from "./wanted.ts";
 
@@ -17,19 +18,12 @@ export interface Owner {
   readonly deployment: string;
 }
 
-/** Something of this name is there, and it is not this deployment's: it is left alone. */
-export class ForeignResource extends Error {
-  override readonly name = "ForeignResource";
-  readonly resource: string;
-
-  constructor(resource: string) {
-    super(`"${resource}" exists on the broker and belongs to somebody else.`);
-    this.resource = resource;
-  }
-}
-
 const streamExists = 10058;
 const streamUnknown = 10059;
+/** Another stream has taken the subjects: nobody of ours would. */
+const subjectsOverlap = 10065;
+/** Streams, consumers, bytes: of the account, or of the server. */
+const limitsReached = new Set([10002, 10023, 10026, 10027, 10028, 10047, 10113, 10122]);
 const consumerUnknown = 10014;
 const consumerExists = new Set([10013, 10148]);
 
@@ -46,13 +40,30 @@ export class OwnedStreams {
     this.#replicas = replicas;
   }
 
-  /** Makes a resource, or changes the one that is there to what is wanted. Throws a `ForeignResource`. */
-  async ensure(owner: Owner, wanted: WantedResource): Promise<void> {
-    const manager = await this.#manager();
-    const mark = markOf(owner, wanted);
+  /**
+   * Makes a resource, or changes the one that is there to what is wanted; says whether it was made. Throws a
+   * `ForeignResource` or a `BrokerLimit`.
+   */
+  async ensure(owner: Owner, wanted: WantedResource): Promise<boolean> {
+    try {
+      return await this.#ensure(await this.#manager(), wanted, markOf(owner, wanted));
+    } catch (error) {
+      const label = wanted.alias === "" ? wanted.kind : wanted.alias;
+      if (!(error instanceof JetStreamApiError)) throw error;
+      if (error.code === subjectsOverlap) throw new ForeignResource(label);
+      throw limitsReached.has(error.code) ? new BrokerLimit(label, error) : error;
+    }
+  }
+
+  async #ensure(
+    manager: JetStreamManager,
+    wanted: WantedResource,
+    mark: Record<string, string>,
+  ): Promise<boolean> {
     if (wanted.kind === "consumer") return ensureConsumer(manager, wanted, mark);
     if (wanted.kind === "jobs") return this.#ensureJobs(manager, wanted, mark);
-    await this.#ensureStream(manager, { ...streamConfig(wanted), metadata: mark }, wanted.alias);
+    const label = wanted.alias === "" ? wanted.kind : wanted.alias;
+    return this.#ensureStream(manager, { ...streamConfig(wanted), metadata: mark }, label);
   }
 
   /** Makes or changes a stream that all deployments share. */
@@ -88,11 +99,12 @@ export class OwnedStreams {
     manager: JetStreamManager,
     { spec }: Extract<WantedResource, { kind: "jobs" }>,
     mark: Record<string, string>,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { stream, bucket, consumers } = jobsLayout({ ...spec, replicas: this.#replicas });
+    let made = false;
     for (const layout of [stream, bucket]) {
       const config = { ...layout, subjects: [...layout.subjects], metadata: mark };
-      await this.#ensureStream(manager, config, "jobs");
+      made = (await this.#ensureStream(manager, config, "jobs")) || made;
     }
     for (const { filter_subjects, durable_name, ...rest } of consumers) {
       const whole = { ...rest, filter_subjects: [...filter_subjects], metadata: mark };
@@ -100,15 +112,23 @@ export class OwnedStreams {
       const place = { stream: stream.name, name: durable_name, label: "jobs", mark };
       await addOrUpdate(manager, place, { whole, changeable });
     }
+    return made;
   }
 
-  async #ensureStream(manager: JetStreamManager, wanted: WantedStream, label: string): Promise<void> {
+  async #ensureStream(manager: JetStreamManager, wanted: WantedStream, label: string): Promise<boolean> {
     const config = { ...wanted, num_replicas: this.#replicas };
-    const made = await addStream(manager, config);
-    if (made !== undefined) return requireFlags(made, config);
-    const { config: found } = await manager.streams.info(config.name);
+    const before = await orMissing(manager.streams.info(config.name), streamUnknown);
+    // To add one that is there as it is wanted does nothing, and writes nothing.
+    const added = before === undefined || isMarked(before.config.metadata, config.metadata ?? {});
+    const made = added ? await addStream(manager, config) : undefined;
+    if (made !== undefined) {
+      requireFlags(made, config);
+      return before === undefined;
+    }
+    const { config: found } = before ?? (await manager.streams.info(config.name));
     if (!isMarked(found.metadata, config.metadata ?? {})) throw new ForeignResource(label);
     requireFlags(await manager.streams.update(config.name, withDefaults(config)), config);
+    return false;
   }
 }
 
@@ -139,10 +159,10 @@ async function ensureConsumer(
   manager: JetStreamManager,
   wanted: Extract<WantedResource, { kind: "consumer" }>,
   mark: Record<string, string>,
-): Promise<void> {
+): Promise<boolean> {
   const { name, spec, alias } = wanted;
   const place = { stream: streamOf(wanted), name, label: alias, mark };
-  await addOrUpdate(manager, place, {
+  return addOrUpdate(manager, place, {
     whole: consumerConfig(name, spec, mark),
     changeable: changeableConfig(spec, mark),
   });
@@ -156,23 +176,27 @@ interface ConsumerPlace {
   readonly mark: Record<string, string>;
 }
 
+/** Says whether it was made. */
 async function addOrUpdate(
   manager: JetStreamManager,
   place: ConsumerPlace,
   { whole, changeable }: { whole: Partial<ConsumerConfig>; changeable: Partial<ConsumerUpdateConfig> },
-): Promise<void> {
+): Promise<boolean> {
   const { stream, name, label, mark } = place;
-  const found = await orMissing(manager.consumers.info(stream, name), consumerUnknown);
+  let found = await orMissing(manager.consumers.info(stream, name), consumerUnknown);
   if (found === undefined) {
     try {
       await manager.consumers.add(stream, { ...whole, durable_name: name });
-      return;
+      return true;
     } catch (error) {
-      // Another control plane made it in this moment.
+      // Another control plane made it in this moment, or somebody else has.
       if (!(error instanceof JetStreamApiError && consumerExists.has(error.code))) throw error;
+      found = await manager.consumers.info(stream, name);
     }
-  } else if (!isMarked(found.config.metadata, mark)) throw new ForeignResource(label);
+  }
+  if (!isMarked(found.config.metadata, mark)) throw new ForeignResource(label);
   await manager.consumers.update(stream, name, changeable);
+  return false;
 }
 
 async function orMissing<T>(asked: Promise<T>, missing: number): Promise<T | undefined> {

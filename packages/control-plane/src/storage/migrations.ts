@@ -8,6 +8,7 @@ const migrations: Record<string, Migration> = {
   "0001-authority": { up: createAuthority },
   "0002-sessions": { up: createSessions },
   "0003-resources": { up: createResources },
+  "0006-jobs": { up: createJobs },
 };
 
 /** Brings a database to the newest schema; throws what went wrong, with the name of the migration. */
@@ -179,6 +180,25 @@ async function createResources(database: Kysely<unknown>): Promise<void> {
     .addColumn("updatedAt", "bigint", (column) => column.notNull())
     .addUniqueConstraint("resourcesOwner", ["deploymentId", "kind", "alias"])
     .execute();
+}
+
+async function createJobs(database: Kysely<unknown>): Promise<void> {
+  await database.schema
+    .createTable("jobs")
+    .addColumn("deploymentId", "text", (column) => column.notNull())
+    .addColumn("queue", "text", (column) => column.notNull())
+    .addColumn("id", "text", (column) => column.notNull())
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("createdAt", "bigint", (column) => column.notNull())
+    .addColumn("updatedAt", "bigint", (column) => column.notNull())
+    .addColumn("error", "text")
+    .addColumn("snapshot", "text", (column) => column.notNull())
+    .addColumn("sequence", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("jobsPrimary", ["deploymentId", "queue", "id"])
+    .execute();
+  await index(database, "jobs", ["createdAt", "id"]);
+  await index(database, "jobs", ["deploymentId", "queue", "state", "createdAt"]);
+  await index(database, "jobs", ["state", "updatedAt"]);
 }
 
 function index(database: Kysely<unknown>, table: string, columns: string[]): Promise<void> {

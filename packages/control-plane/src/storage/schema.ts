@@ -143,6 +143,22 @@ export interface ResourcesTable {
   updatedAt: number;
 }
 
+/** A job as its events tell of it: what lists and counts are read from. The stream is the truth. */
+export interface JobsTable {
+  deploymentId: string;
+  queue: string;
+  id: string;
+  state: string;
+  createdAt: number;
+  updatedAt: number;
+  /** Type and message of its last error. */
+  error: string | null;
+  /** JSON of the snapshot. */
+  snapshot: string;
+  /** Of the newest event that is in the snapshot. */
+  sequence: number;
+}
+
 export interface AuditTable {
   id: string;
   at: number;
@@ -173,6 +189,7 @@ export interface Database {
   revocations: RevocationsTable;
   pendingNotices: PendingNoticesTable;
   resources: ResourcesTable;
+  jobs: JobsTable;
   audit: AuditTable;
   issuers: IssuersTable;
 }

@@ -11,7 +11,8 @@ import { type MessageOwner, PulledMessage, readDelivery } from "./pulled-message
 import { SettledSequences } from "./settled-sequences.ts";
 
 /** What a pull loop needs of its connection; a `Link` is one. */
-export type PullLink = Pick<Link, "broker" | "listen" | "log" | "clock"> & {
+export type PullLink = Pick<Link, "broker" | "listen" | "log"> & {
+  readonly clock: Pick<Link["clock"], "now" | "monotonic">;
   readonly platform: Pick<Link["platform"], "port">;
 };
 

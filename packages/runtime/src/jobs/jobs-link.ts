@@ -3,6 +3,7 @@ import type { RequestLink } from "../jetstream/broker-requests.ts";
 
 /** What jobs need of a connection; a `Link` has it all. */
 export type JobsLink = RequestLink &
-  Pick<Link, "broker" | "listen" | "log" | "clock"> & {
+  Pick<Link, "broker" | "listen" | "log"> & {
+    readonly clock: Pick<Link["clock"], "now" | "monotonic">;
     readonly platform: Pick<Link["platform"], "port">;
   };

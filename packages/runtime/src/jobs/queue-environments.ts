@@ -27,7 +27,7 @@ export class QueueEnvironments {
   }
 
   /** `undefined` while the queue is not bound. */
-  get(name: string, resource: JobResource): QueueEnvironment | undefined {
+  get(name: string, resource: Pick<JobResource, "policy">): QueueEnvironment | undefined {
     const binding = this.#input.binding();
     const bound =
       binding === undefined || !Object.hasOwn(binding.queues, name) ? undefined : binding.queues[name];
@@ -56,7 +56,7 @@ export class QueueEnvironments {
     this.#clock?.stop();
   }
 
-  #make(name: string, binding: JobsBinding, resource: JobResource): QueueEnvironment {
+  #make(name: string, binding: JobsBinding, resource: Pick<JobResource, "policy">): QueueEnvironment {
     const { link, requests, timeoutMs } = this.#input;
     const { deployment, secret, stream, bucket, service } = binding;
     const { port } = link.platform;
