@@ -226,6 +226,7 @@ export {
   verifyHeartbeat,
 } from "./health/heartbeat.ts";
 export { isId, newId } from "./ids/ulid.ts";
+export { JobNotEnqueuedError, type JobNotEnqueuedReason } from "./jobs/job-not-enqueued-error.ts";
 export {
   decodeJson,
   decodeJsonBytes,

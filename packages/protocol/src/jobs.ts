@@ -14,7 +14,6 @@ export {
   readJobEvent,
 } from "./jobs/job-event.ts";
 export { derivedJobId, type JobKey, type JobKeyReading, jobKey } from "./jobs/job-key.ts";
-export { JobNotEnqueuedError, type JobNotEnqueuedReason } from "./jobs/job-not-enqueued-error.ts";
 export {
   type AttemptCounts,
   dueAt,

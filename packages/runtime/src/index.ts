@@ -4,6 +4,8 @@ export {
   CallError,
   CancelledError,
   ConflictError,
+  JobNotEnqueuedError,
+  type JobNotEnqueuedReason,
   KVError,
   type KVErrorReason,
   NotFoundError,
@@ -17,12 +19,29 @@ export {
   UnexpectedError,
   ValidationError,
 } from "@trellis/protocol";
+export type {
+  JobContext,
+  JobError,
+  JobLineage,
+  JobLog,
+  JobProgress,
+  JobSnapshot,
+  JobState,
+  JobTrigger,
+} from "@trellis/protocol/jobs";
 export { AsyncResult, isErr, isOk, Result } from "@trellis/result";
 export type { RequestByName } from "./client/calling.ts";
 export type { ClientMiddleware, NextCall, OutgoingCall } from "./client/middleware.ts";
 export { type ConnectedClient, TrellisClient } from "./client/trellis-client.ts";
 export type { ConnectArgs, RuntimeOptions } from "./connect/connect-link.ts";
 export type { Connection, ConnectionPhase, ConnectionStatus } from "./connect/connection-status.ts";
+export type { JobCreateFailure } from "./jobs/job-creator.ts";
+export { JobEndedError } from "./jobs/job-ended-error.ts";
+export type { JobFailure } from "./jobs/job-handler.ts";
+export type { JobRef, JobRefFailure, JobWaitOptions } from "./jobs/job-ref.ts";
+export type { JobCreateOptions } from "./jobs/job-request.ts";
+export type { JobUpdates, ReceivedJobUpdate } from "./jobs/job-updates.ts";
+export type { JobCalls, JobQueue, JobSubmission, JobsFacade } from "./jobs/jobs-facade.ts";
 export type {
   Kv,
   KvDeleteOptions,

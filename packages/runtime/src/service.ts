@@ -1,4 +1,14 @@
 export type { Health, HealthCheckFunction, HealthInfo, HealthReport } from "./health/health.ts";
+export type {
+  Job,
+  JobAnswer,
+  JobChildren,
+  JobHandleOptions,
+  JobHandler,
+  JobRequest,
+  JobWaitTarget,
+} from "./jobs/job-handler.ts";
+export { RetryJobError } from "./jobs/retry-job-error.ts";
 export type { AdmissionLimits } from "./rpc/admission.ts";
 export type {
   Caller,

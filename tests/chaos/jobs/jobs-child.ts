@@ -3,14 +3,6 @@ import { fileURLToPath } from "node:url";
 import type { JobsBinding } from "@trellis/protocol/jobs";
 import { deferred } from "../../../packages/runtime/src/lifecycle/deferred.ts";
 
-export interface ChildOptions {
-  readonly queue: string;
-  readonly role?: "work" | "make";
-  /** The write at which it kills itself; 0: never. */
-  readonly point?: number;
-  readonly when?: "before" | "after";
-}
-
 /** A process of the service beside this one. */
 export class JobsChild {
   readonly lines: string[] = [];
@@ -18,23 +10,11 @@ export class JobsChild {
   readonly #child: ChildProcess;
   #onLine: (() => void) | undefined;
 
-  constructor(servers: string, binding: JobsBinding, options: ChildOptions) {
-    const { queue, role = "work", point = 0, when = "after" } = options;
+  constructor(servers: string, binding: JobsBinding, { queue }: { readonly queue: string }) {
     const script = fileURLToPath(new URL("./killed-process.ts", import.meta.url));
     this.#child = spawn(
       process.execPath,
-      [
-        "--conditions=@trellis/source",
-        "--import",
-        "tsx",
-        script,
-        servers,
-        JSON.stringify(binding),
-        queue,
-        role,
-        String(point),
-        when,
-      ],
+      ["--conditions=@trellis/source", "--import", "tsx", script, servers, JSON.stringify(binding), queue],
       { stdio: ["ignore", "pipe", "pipe"] },
     );
     const exit = deferred();

@@ -18,6 +18,7 @@ const bed = await startJobs();
 let next = 0;
 let failures = 0;
 let deaths = 0;
+let done = 0;
 
 async function lane(): Promise<void> {
   while (next < rounds) {
@@ -35,7 +36,8 @@ async function lane(): Promise<void> {
     }
     await bed.manager.streams.delete(mill.layout.stream.name);
     await bed.manager.streams.delete(mill.layout.bucket.name);
-    if (next % 100 === 0) process.stdout.write(`${next} rounds, ${failures} failed\n`);
+    done += 1;
+    if (done % 100 === 0) process.stdout.write(`${done} rounds, ${failures} failed\n`);
   }
 }
 

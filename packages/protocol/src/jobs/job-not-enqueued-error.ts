@@ -4,7 +4,7 @@ import { CallError, type CallErrorOptions, type Open, withDetails } from "../err
 export type JobNotEnqueuedReason = Open<"active-limit" | "queue-depth" | "stale-blocked">;
 
 const MESSAGES: Readonly<Record<string, string>> = {
-  "active-limit": "A job of this key is being worked on, and none may wait",
+  "active-limit": "Another job of this key is at work, and none may wait",
   "queue-depth": "As many jobs of this key wait as may",
   "stale-blocked": "The job that holds this key fell silent; an operator has to release it",
 };

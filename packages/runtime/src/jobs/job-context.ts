@@ -7,24 +7,44 @@ import { readTraceparent } from "../telemetry/event-spans.ts";
 import { activeTrace, traceparent, type WireTrace } from "../telemetry/trace-context.ts";
 import type { JobAttempt } from "./job-attempt.ts";
 
+interface OriginInput {
+  readonly port: Port;
+  readonly queue: string;
+  /** Of the handler's own span, when somebody traces. */
+  readonly trace: WireTrace | undefined;
+}
+
 /** What calls made in a job's handler inherit from the job. */
 export class JobOrigin implements CallOrigin {
-  readonly originId: Uint8Array;
-  readonly traceBytes: Uint8Array | undefined;
-  readonly tracestate: string | undefined;
   readonly deadline = Deadline.never();
-  /** The job itself: parent of the jobs that it makes. */
-  readonly parent: { readonly queue: string; readonly jobId: string };
   readonly #attempt: JobAttempt;
+  readonly #input: OriginInput;
+  #originId: Uint8Array | undefined;
 
-  constructor(attempt: JobAttempt, input: { port: Port; queue: string; trace: WireTrace | undefined }) {
-    const { context } = attempt.facts;
-    const given = fromHex(context.requestId);
-    this.originId = given?.length === 16 ? given : input.port.random(16);
-    this.traceBytes = input.trace?.trace ?? readTraceparent(context.traceparent);
-    this.tracestate = input.trace === undefined ? context.tracestate : input.trace.tracestate;
-    this.parent = { queue: input.queue, jobId: attempt.jobId };
+  constructor(attempt: JobAttempt, input: OriginInput) {
     this.#attempt = attempt;
+    this.#input = input;
+  }
+
+  /** Read when it is asked for: a handler that calls nobody pays nothing. */
+  get originId(): Uint8Array {
+    const given = this.#originId ?? fromHex(this.#attempt.facts.context.requestId);
+    this.#originId = given?.length === 16 ? given : this.#input.port.random(16);
+    return this.#originId;
+  }
+
+  get traceBytes(): Uint8Array | undefined {
+    return this.#input.trace?.trace ?? readTraceparent(this.#attempt.facts.context.traceparent);
+  }
+
+  get tracestate(): string | undefined {
+    const { trace } = this.#input;
+    return trace === undefined ? this.#attempt.facts.context.tracestate : trace.tracestate;
+  }
+
+  /** The job itself: parent of the jobs that it makes. */
+  get parent(): { readonly queue: string; readonly jobId: string } {
+    return { queue: this.#input.queue, jobId: this.#attempt.jobId };
   }
 
   get signal(): AbortSignal {

@@ -1,11 +1,10 @@
 import type { JobResource } from "@trellis/contract";
-import { ValidationError } from "@trellis/protocol";
+import { JobNotEnqueuedError, ValidationError } from "@trellis/protocol";
 import {
   type AdmissionOutcome,
   admitToKey,
   clearSkip,
   isTerminalState,
-  JobNotEnqueuedError,
   type JobPlace,
   type JobTrigger,
   type KeyLimits,

@@ -25,6 +25,7 @@ import {
 } from "../jetstream/publisher.ts";
 import type { StoredRecord } from "../jetstream/stored-record.ts";
 import { StreamReader } from "../jetstream/stream-reader.ts";
+import { sleep } from "../lifecycle/backoff.ts";
 
 /** A transition as the stream has it. */
 export interface StoredTransition {
@@ -63,6 +64,8 @@ export interface JobStoreOptions {
 }
 
 const pageLimit = 512;
+const maxLooks = 12;
+const lookPauseMs = 5;
 const nothing = new Uint8Array(0);
 const expectedSubject = "Nats-Expected-Last-Subject-Sequence-Subject";
 
@@ -115,7 +118,7 @@ export class JobStore {
     } catch (error) {
       if (!(error instanceof PublishError) || error.errCode !== WRONG_LAST_SEQUENCE) throw error;
     }
-    const stored = await this.transitions(event.jobId);
+    const stored = await this.#behind(event.jobId, expected);
     const own = stored.find((each) => each.event.eventId === event.eventId);
     return own === undefined
       ? { kind: "lost", last: stored.at(-1) }
@@ -203,6 +206,20 @@ export class JobStore {
     const body = decodeJsonBytes(this.#options.port, data);
     const event = body.ok ? readJobEvent(body.value, reading) : undefined;
     return event === undefined ? undefined : { event, place: reading.place };
+  }
+
+  /**
+   * The transitions of a job after a refusal, which means that something stands behind `expected`. A copy of the stream
+   * that does not show it yet lags behind: who reads from it must not take his own transition for lost.
+   */
+  async #behind(jobId: string, expected: number): Promise<readonly StoredTransition[]> {
+    for (let look = 1; ; look += 1) {
+      const stored = await this.transitions(jobId);
+      const last = stored.at(-1)?.sequence ?? 0;
+      const removed = expected > 0 && stored.length === 0;
+      if (last > expected || removed || look >= maxLooks) return stored;
+      await sleep(lookPauseMs * look, { background: true });
+    }
   }
 
   #publish(subject: string, data: Uint8Array, options: Omit<PublishOptions, "timeoutMs">) {

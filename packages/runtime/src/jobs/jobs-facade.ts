@@ -1,5 +1,5 @@
 import type { AnyParticipant, InputOf, JobResource, OutputOf } from "@trellis/contract";
-import type { JobNotEnqueuedError } from "@trellis/protocol/jobs";
+import type { JobNotEnqueuedError } from "@trellis/protocol";
 import type { AsyncResult, Result } from "@trellis/result";
 import type { JobCreateFailure, JobCreateOptions } from "./job-creator.ts";
 import type { JobHandleOptions, JobHandler } from "./job-handler.ts";

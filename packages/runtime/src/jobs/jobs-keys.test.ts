@@ -1,4 +1,4 @@
-import { JobNotEnqueuedError } from "@trellis/protocol/jobs";
+import { JobNotEnqueuedError } from "@trellis/protocol";
 import { eventually } from "@trellis/testing";
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
 import { deferred } from "../lifecycle/deferred.ts";

@@ -129,6 +129,61 @@ describe("a worker that is lost", () => {
   });
 });
 
+describe("a lease", () => {
+  it("is kept for as long as the handler runs: never a second run beside it", async () => {
+    let runs = 0;
+    const handle = async () => {
+      runs += 1;
+      await new Promise((resolve) => setTimeout(resolve, 3_500));
+      return { n: 1 };
+    };
+    for (let replica = 0; replica < 2; replica += 1) await bed.worker(({ plain }) => plain.handle(handle));
+    const { jobs } = await bed.replica();
+    const ref = await jobs.plain.create({ n: 1 }).orThrow();
+    expect((await ref.wait({ timeout: "15s" }).orThrow()).state).toBe("completed");
+    await bed.settled("plain");
+    expect(runs).toBe(1);
+  });
+
+  it("of a key that alone cannot be renewed is given on; the holder is told, and its outcome is not recorded", async () => {
+    const reasons: unknown[] = [];
+    const gate = deferred();
+    const holder = await bed.worker(({ keyed }) =>
+      keyed.handle(async ({ job }) => {
+        if (job.payload.n !== 1 || job.signal.aborted) return { n: job.payload.n };
+        gate.resolve();
+        await new Promise<void>((resolve) => onAbort(job.signal, () => resolve()));
+        reasons.push(job.signal.reason.reason);
+        return { n: 1 };
+      }),
+    );
+    const first = await holder.jobs.keyed.create({ n: 1, site: "a" }).orThrow();
+    await gate.promise;
+    const { jobs } = await bed.worker(({ keyed }) => keyed.handle(({ job }) => ({ n: job.payload.n })));
+    const { broker } = holder.link;
+    const publishWith = broker.publishWith.bind(broker);
+    broker.publishWith = (subject, payload, options) =>
+      subject.startsWith("$KV") ? true : publishWith(subject, payload, options);
+    const next = await jobs.keyed.create({ n: 2, site: "a" }).orThrow();
+    expect((await next.wait({ timeout: "15s" }).orThrow()).state).toBe("completed");
+    const end = await jobs.keyed.ref(first.id).wait({ timeout: "15s" }).orThrow();
+    expect(end.state).toBe("stale");
+    expect(reasons).toEqual(["lost-lease"]);
+  });
+});
+
+describe("a wait", () => {
+  it("for a job that is removed meanwhile ends", async () => {
+    const { jobs } = await bed.replica();
+    const ref = await jobs.plain.create({ n: 1 }).orThrow();
+    const waiting = ref.wait({ timeout: "20s" });
+    const { transitions } = bed.subjects("plain");
+    await bed.manager.streams.purge(bed.binding.stream, { filter: `${transitions}.${ref.id}.>` });
+    const ended = await waiting;
+    expect(ended.isErr() && ended.error.type).toBe("NotFoundError");
+  });
+});
+
 describe("a broker that is lost", () => {
   it("and comes back, finds workers and makers that go on by themselves; a job runs on meanwhile", async () => {
     const began = deferred();

@@ -1,12 +1,6 @@
 import type { JobPolicy } from "@trellis/contract";
-import { encodeToken } from "@trellis/protocol";
-import {
-  JobNotEnqueuedError,
-  latestSlot,
-  nextSlot,
-  slotJobId,
-  timetableProblem,
-} from "@trellis/protocol/jobs";
+import { encodeToken, JobNotEnqueuedError } from "@trellis/protocol";
+import { latestSlot, nextSlot, slotJobId, timetableProblem } from "@trellis/protocol/jobs";
 import { backoffDelay } from "../lifecycle/backoff.ts";
 import { systemTimers, type Timer } from "../lifecycle/timers.ts";
 import type { JobCreator } from "./job-creator.ts";
