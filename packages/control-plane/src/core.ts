@@ -2,4 +2,4 @@
 
 export { cliParticipant } from "./admin/participants.ts";
 export { coreApi } from "./core/api.ts";
-export { NotKnown, PlatformOwned } from "./core/errors.ts";
+export { BindingRefused, NotKnown, PlatformOwned } from "./core/errors.ts";
