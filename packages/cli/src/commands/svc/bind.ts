@@ -26,9 +26,12 @@ Examples:
   trellis svc bind acme.shop`,
     );
   return onPlatform(command).action(
-    (deployment: string, api: string | undefined, provider: string | undefined, options: Options) => {
+    (...[deployment, api, provider, options]: [string, string | undefined, string | undefined, Options]) => {
       const none = options.none === true;
-      if (none ? api === undefined || provider !== undefined : api !== undefined && provider === undefined)
+      const isWhole = none
+        ? api !== undefined && provider === undefined
+        : (api === undefined) === (provider === undefined);
+      if (!isWhole)
         throw new CliFailure("Name the deployment that is to provide the API, or --none.", {
           exitCode: EXIT.usage,
           hint: `\`trellis call Core.Apis.Get '{"id":"${api ?? "acme.orders@v1"}"}'\` shows which deployments do.`,
