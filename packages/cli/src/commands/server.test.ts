@@ -170,6 +170,10 @@ describe("trellis server", () => {
       const twice = await runCli(["server", "init"], { cwd });
       expect(twice).toMatchObject({ code: 2, stdout: "" });
       expect(twice.stderr).toContain("exists already");
+      expect(await runShell("git init -q . && git add --all && git ls-files", { cwd })).toMatchObject({
+        code: 0,
+        stdout: "",
+      });
       for (const file of ["admin.credential.json", "keys.json"])
         expect(statSync(join(cwd, "trellis-data", file)).mode & 0o077).toBe(0);
     },
