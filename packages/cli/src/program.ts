@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { callCommand } from "./commands/call.ts";
 import { devCommand } from "./commands/dev.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { grantsCommand } from "./commands/grants/grants.ts";
 import { natsCommand } from "./commands/nats/nats.ts";
 import { participantsCommand } from "./commands/participants/participants.ts";
 import { serverCommand } from "./commands/server/server.ts";
@@ -9,6 +10,8 @@ import { servicesCommand } from "./commands/services.ts";
 import { svcCommand } from "./commands/svc/svc.ts";
 import type { CommandContext } from "./context.ts";
 import { exitCodeHelp } from "./exit-code.ts";
+import type { Terminal } from "./output/terminal.ts";
+import { visible } from "./output/visible.ts";
 
 /** The whole command: every noun and verb, with the settings that hold for all of them. */
 export function buildProgram(context: CommandContext, version: string): Command {
@@ -21,6 +24,7 @@ export function buildProgram(context: CommandContext, version: string): Command 
     .addCommand(doctorCommand(context))
     .addCommand(participantsCommand(context))
     .addCommand(svcCommand(context))
+    .addCommand(grantsCommand(context))
     .addCommand(serverCommand(context))
     .addCommand(natsCommand(context))
     .addHelpText(
@@ -45,7 +49,22 @@ function settle(command: Command, context: CommandContext): void {
     .configureOutput({
       writeOut: (text) => terminal.line(text.trimEnd()),
       writeErr: (text) => terminal.note(text.trimEnd()),
-      outputError: (text, write) => write(terminal.noteColours.red(text)),
+      outputError: (text) => showMistake(text, command, terminal),
     });
   for (const child of command.commands) settle(child, context);
+}
+
+/** A wrong command line is told like every other failure: what is wrong, what to do, and with --json as JSON. */
+function showMistake(text: string, command: Command, terminal: Terminal): void {
+  const [first = "", ...more] = text.trim().split("\n");
+  const message = first.replace(/^error: /, "");
+  const hint = [...more, `\`${nameOf(command)} --help\` shows what it takes.`].join(" ");
+  if (terminal.json) return terminal.note(JSON.stringify({ error: { message, hint } }));
+  const { red, dim } = terminal.noteColours;
+  terminal.note(`${red("✗")} ${visible(message)}`);
+  terminal.note(`  ${dim(visible(hint))}`);
+}
+
+function nameOf(command: Command): string {
+  return command.parent === null ? command.name() : `${nameOf(command.parent)} ${command.name()}`;
 }

@@ -2,5 +2,5 @@
 
 export { cliParticipant } from "./admin/participants.ts";
 export { coreApi } from "./core/api.ts";
-export { NotKnown, PlatformOwned } from "./core/errors.ts";
+export { BindingRefused, NotKnown, PlatformOwned } from "./core/errors.ts";
 export { jobsApi } from "./jobs/api.ts";

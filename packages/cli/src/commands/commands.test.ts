@@ -192,6 +192,18 @@ describe.concurrent("other commands", () => {
       expect((await run(["svc", "disable", "acme.other-translator"])).stdout).toContain("is disabled");
       writeFileSync(path, "{");
       expect((await run(["participants", "install", path])).code).toBe(2);
+      // As `npm init` leaves a project: its package is not of type "module".
+      writeFileSync(join(folder, "package.json"), "{}");
+      const contract = `import { defineService } from ${JSON.stringify(import.meta.resolve("@trellis/contract"))};`;
+      for (const [name, declaration] of [
+        ["named", "export const one"],
+        ["default", "export default"],
+      ]) {
+        const line = `${declaration} ${name === "named" ? "= " : ""}defineService("acme.${name}", {});`;
+        writeFileSync(join(folder, `${name}.ts`), `${contract}\n${line}\n`);
+        const { stdout } = await run(["participants", "install", join(folder, `${name}.ts`)]);
+        expect(stdout).toBe(`+ acme.${name}  revision 1\n`);
+      }
       writeFileSync(join(folder, "none.ts"), "export const one: number = 1;\n");
       const none = await run(["participants", "install", join(folder, "none.ts")]);
       expect(none.stderr).toContain("exports no participant");

@@ -97,6 +97,11 @@ describe("trellis dev", () => {
       expect(await running.end("SIGINT")).toBe(0);
       writeFileSync(join(folder, "fails.ts"), "const code: number = 3; process.exit(code);\n");
       expect((await runCli(["dev", "fails.ts"], { cwd: folder })).code).toBe(3);
+      writeFileSync(join(folder, "package.json"), "{}");
+      writeFileSync(join(folder, "waits.ts"), "await Promise.resolve(); export {};\n");
+      const waits = await runCli(["dev", "waits.ts"], { cwd: folder });
+      expect(waits).toMatchObject({ code: 1 });
+      expect(waits.stderr).toContain("npm pkg set type=module");
       expect(await runCli(["dev", "missing.ts"], { cwd: folder })).toMatchObject({ code: 2, stdout: "" });
     },
     slow,

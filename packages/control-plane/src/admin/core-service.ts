@@ -23,6 +23,7 @@ export function handleCore(service: PlatformService, plane: Plane, owner: string
   core.deploymentsGet(({ input, context }) => on(context)["Core.Deployments.Get"](input));
   core.deploymentsCreate(({ input, context }) => on(context)["Core.Deployments.Create"](input));
   core.deploymentsUpdate(({ input, context }) => on(context)["Core.Deployments.Update"](input));
+  core.deploymentsBind(({ input, context }) => on(context)["Core.Deployments.Bind"](input));
   core.deploymentsDisable(({ input, context }) => on(context)["Core.Deployments.Disable"](input));
   core.deploymentsEnable(({ input, context }) => on(context)["Core.Deployments.Enable"](input));
   core.instancesList(({ input, context }) => on(context)["Core.Instances.List"](input));
