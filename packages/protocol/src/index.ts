@@ -144,7 +144,7 @@ export {
   verifyFeedFrame,
 } from "./feeds/feed-frame.ts";
 export { deriveFeedKey } from "./feeds/feed-key.ts";
-export { MAX_FRAME_SESSIONS } from "./feeds/feed-layout.ts";
+export { MAX_FEED_ITEMS, MAX_FRAME_SESSIONS } from "./feeds/feed-layout.ts";
 export {
   type FeedOpened,
   FeedOpenedSchema,

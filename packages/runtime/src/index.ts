@@ -4,6 +4,8 @@ export {
   CallError,
   CancelledError,
   ConflictError,
+  FeedError,
+  type FeedErrorReason,
   JobNotEnqueuedError,
   type JobNotEnqueuedReason,
   KVError,
@@ -35,6 +37,8 @@ export type { ClientMiddleware, NextCall, OutgoingCall } from "./client/middlewa
 export { type ConnectedClient, TrellisClient } from "./client/trellis-client.ts";
 export type { ConnectArgs, RuntimeOptions } from "./connect/connect-link.ts";
 export type { Connection, ConnectionPhase, ConnectionStatus } from "./connect/connection-status.ts";
+export type { FeedOpenFacade } from "./feeds/feed-facade.ts";
+export type { FeedErrors, FeedOpener, FeedOptions, FeedStream } from "./feeds/feed-stream.ts";
 export type { JobCreateFailure } from "./jobs/job-creator.ts";
 export { JobEndedError } from "./jobs/job-ended-error.ts";
 export type { JobFailure } from "./jobs/job-handler.ts";

@@ -1,3 +1,6 @@
+export type { FeedHandleFacade } from "./feeds/feed-facade.ts";
+export type { Emit, FeedHandle, FeedHandler, FeedSession } from "./feeds/feed-handler.ts";
+export type { FeedLimits } from "./feeds/feed-provider.ts";
 export type { Health, HealthCheckFunction, HealthInfo, HealthReport } from "./health/health.ts";
 export type {
   Job,

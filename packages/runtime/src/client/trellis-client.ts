@@ -3,6 +3,7 @@ import type { TransportError } from "@trellis/protocol";
 import type { AsyncResult, UnexpectedError } from "@trellis/result";
 import { type ConnectArgs, type ConnectDeps, connectLink } from "../connect/connect-link.ts";
 import type { Connection } from "../connect/connection-status.ts";
+import type { FeedOpenFacade } from "../feeds/feed-facade.ts";
 import { RpcClient } from "../rpc/rpc-client.ts";
 import type { RpcCallFacade } from "../rpc/rpc-facade.ts";
 import { Calling, type RequestByName } from "./calling.ts";
@@ -13,6 +14,8 @@ export type ConnectedClient<P extends AnyParticipant> = AsyncDisposable & {
   readonly connection: Connection;
   /** The RPCs that the participant uses: `client.rpc.<group>.<leaf>(input, options)`. */
   readonly rpc: RpcCallFacade<P>;
+  /** The feeds that the participant uses: `for await (const item of client.feed.<group>.<leaf>(input, { signal }))`. */
+  readonly feed: FeedOpenFacade<P>;
   /** Calls an RPC by its dotted name; input and output are unknown to the compiler. */
   readonly request: RequestByName;
   /** Puts middleware around every call made from now on; the first one is outermost. */
@@ -41,11 +44,12 @@ export function connectClientWith<P extends AnyParticipant>(
 ): AsyncResult<ConnectedClient<P>, TransportError | UnexpectedError> {
   return connectLink(args, "client", deps).map(({ link, settings }): ConnectedClient<P> => {
     const rpc = new RpcClient(link, settings);
-    const calling = new Calling({ participant: args.participant, rpc, traced: settings.traced });
+    const calling = new Calling({ participant: args.participant, link, rpc, traced: settings.traced });
     return {
       connection: link,
-      // The facade is built from the same contract that its type is computed from.
+      // The facades are built from the same contract that their types are computed from.
       rpc: calling.facade(undefined) as RpcCallFacade<P>,
+      feed: calling.feeds(undefined) as FeedOpenFacade<P>,
       request: calling.request(undefined),
       use: (middleware) => calling.use(middleware),
       close: () => link.close(),

@@ -24,6 +24,10 @@ export class BoundClient<P extends AnyParticipant> implements ServiceClient<P> {
     return this.#calling.facade(this.#origin) as ServiceClient<P>["rpc"];
   }
 
+  get feed(): ServiceClient<P>["feed"] {
+    return this.#calling.feeds(this.#origin) as ServiceClient<P>["feed"];
+  }
+
   get request(): ServiceClient<P>["request"] {
     return this.#calling.request(this.#origin);
   }

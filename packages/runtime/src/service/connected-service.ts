@@ -4,6 +4,7 @@ import type { ClientMiddleware } from "../client/middleware.ts";
 import type { Connection } from "../connect/connection-status.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
 import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
+import type { FeedHandleFacade, FeedOpenFacade } from "../feeds/feed-facade.ts";
 import type { Health } from "../health/health.ts";
 import type { JobsCallFacade, JobsFacade } from "../jobs/jobs-facade.ts";
 import type { KvFacade } from "../kv/kv-facade.ts";
@@ -15,6 +16,8 @@ import type { ServiceMiddleware } from "./middleware.ts";
 export type ServiceClient<P extends AnyParticipant> = {
   /** The RPCs that the participant uses. */
   readonly rpc: RpcCallFacade<P>;
+  /** The feeds that the participant uses. */
+  readonly feed: FeedOpenFacade<P>;
   /** Calls an RPC by its dotted name. */
   readonly request: RequestByName;
   /** The events of the participant's own APIs: `prepare`, `publish`. */
@@ -30,6 +33,8 @@ export type ServiceClient<P extends AnyParticipant> = {
 export type ServiceHandles<P extends AnyParticipant> = {
   /** Registers handlers: `service.handle.rpc.<group>.<leaf>(async ({ input, context, client }) => ...)`. */
   readonly rpc: RpcHandleFacade<P, ServiceClient<P>>;
+  /** Registers producers: `service.handle.feed.<group>.<leaf>(async ({ input, emit, signal }) => ...)`. */
+  readonly feed: FeedHandleFacade<P, ServiceClient<P>>;
 } & {};
 
 /** Who this service is on the platform, as the platform signed it. */
