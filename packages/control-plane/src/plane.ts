@@ -77,6 +77,7 @@ export function buildPlane(input: PlaneInput): Plane {
     storage,
     streams: new OwnedStreams(() => jetstreamManager(links.app, { checkAPI: false }), broker.replicas),
     platform: rootFingerprint(port, keys.root.publicKey),
+    log,
   });
   const jobs = new JobProjection({
     nats: links.app,
@@ -229,7 +230,13 @@ function startUpkeep(parts: {
         await outbox.flush();
       }),
   );
-  links.onReconnect("app", () => void attempt("resources", () => resources.start()));
+  const restore = () =>
+    attempt("resources", async () => {
+      await resources.start();
+      await resources.restore();
+    });
+  links.onReconnect("app", () => void restore());
+  void restore();
   next(0);
   return async () => {
     stopped = true;

@@ -23,8 +23,14 @@ import type { Statements } from "../authority/statements.ts";
 import type { Log } from "../config/log.ts";
 import type { KeyRing } from "../identity/key-ring.ts";
 import type { NoticePublisher } from "../notices/publisher.ts";
-import { ForeignResource } from "../resources/owned-streams.ts";
-import type { BoundResources, Resources } from "../resources/resources.ts";
+import { type BoundResources, blockingFailure } from "../resources/bound-resources.ts";
+import {
+  BrokerLimit,
+  ForeignResource,
+  type ResourceFailure,
+  ResourcesFailed,
+} from "../resources/resource-errors.ts";
+import type { Resources } from "../resources/resources.ts";
 import {
   type AuthorizationRow,
   insertAuthorization,
@@ -108,25 +114,41 @@ export async function issue(
   );
 }
 
-/** Sees to it that the deployment has what its revision declares; gives what the process's own revision can use. */
+/**
+ * Sees to it that the deployment has what its revision declares; gives what the process's own revision can use. What
+ * cannot be had concerns only whom it keeps from working: a revision that asks too much takes nothing from the others.
+ */
 async function provision(deps: IssueDeps, admitted: Admitted): Promise<Result<BoundResources, Refusal>> {
   const { deployment, artifact } = admitted;
   const { participantId, participantDigest } = deployment;
   const present = await deps.catalog.artifact(deps.storage.queries, participantId, participantDigest);
+  let failures: readonly ResourceFailure[] = [];
   try {
     if (present !== undefined) await deps.resources.ensure(deployment, present);
-    return ok(await deps.resources.bindings(deployment, artifact));
   } catch (error) {
-    if (error instanceof ForeignResource) {
-      const hint = `"${error.resource}" exists on the broker and is not this deployment's; move it away.`;
-      return err(refusal("trellis.bootstrap.resource_refused", { hint }));
-    }
     deps.log.warn({ code: "trellis.resources.not_ready", deployment: deployment.name, error }, notReady);
-    return err(refusal("trellis.bootstrap.unavailable", { hint: notReady, retryAfterMs: 1_000 }));
+    if (!(error instanceof ResourcesFailed))
+      return err(refusal("trellis.bootstrap.unavailable", { hint: notReady, retryAfterMs: 1_000 }));
+    failures = error.failures;
   }
+  const bound = await deps.resources.bindings(deployment, artifact, failures);
+  const blocking = blockingFailure(artifact, bound, failures);
+  return blocking === undefined ? ok(bound) : err(refusalOf(blocking));
 }
 
-const notReady = "The broker did not make the resources of a contract; it will be tried again.";
+function refusalOf({ error }: ResourceFailure): Refusal {
+  if (error instanceof ForeignResource) {
+    const hint = `"${error.resource}" exists on the broker and is not this deployment's; move it away.`;
+    return refusal("trellis.bootstrap.resource_refused", { hint });
+  }
+  if (error instanceof BrokerLimit) {
+    const hint = `The broker has no room for "${error.resource}": ${error.limit}. Raise JetStream's limits, or ask for less.`;
+    return refusal("trellis.bootstrap.resource_refused", { hint });
+  }
+  return refusal("trellis.bootstrap.unavailable", { hint: notReady, retryAfterMs: 1_000 });
+}
+
+const notReady = "The broker did not make all resources of a contract; it will be tried again.";
 
 async function resolve(
   deps: IssueDeps,

@@ -22,11 +22,8 @@ export function consumerConfig(
   };
 }
 
-/** Every replica takes what is next. Named, since an update leaves out what it does not name. */
-const shared: Partial<ConsumerConfig> = { priority_groups: [], priority_policy: "none" };
-
 /** One replica at a time has the events: the keys' order is then its own to keep. */
-const pinned: Partial<ConsumerConfig> = {
+const pinned: Partial<ConsumerUpdateConfig> = {
   priority_groups: ["key"],
   priority_policy: "pinned_client",
   priority_timeout: pinnedMs * nanos,
@@ -42,7 +39,7 @@ export function changeableConfig(
     max_ack_pending: maxAckPending,
     filter_subjects: [...filters],
     metadata,
-    ...(ordering === "none" ? shared : pinned),
+    ...(ordering === "none" ? {} : pinned),
   };
 }
 

@@ -1,5 +1,6 @@
 import {
   type ConsumerConfig,
+  type ConsumerCreateOptions,
   type ConsumerUpdateConfig,
   JetStreamApiError,
   type JetStreamManager,
@@ -195,9 +196,13 @@ async function addOrUpdate(
     }
   }
   if (!isMarked(found.config.metadata, mark)) throw new ForeignResource(label);
-  await manager.consumers.update(stream, name, changeable);
+  // What an update leaves out stays, and the client's own has no way to take priorities away: so all of it is named.
+  const { priority_groups: _, priority_policy: __, priority_timeout: ___, ...kept } = found.config;
+  await manager.consumers.add(stream, { ...kept, ...changeable }, asUpdate);
   return false;
 }
+
+const asUpdate: ConsumerCreateOptions & { readonly action: "update" } = { action: "update" };
 
 async function orMissing<T>(asked: Promise<T>, missing: number): Promise<T | undefined> {
   try {

@@ -11,6 +11,7 @@ import {
 import { type JobsLayoutInput, jobsLayout } from "@trellis/protocol/jobs";
 import { type AuthorityArtifact, eventOf } from "../authority/artifact.ts";
 import type { DeploymentRow } from "../storage/deployments.ts";
+import type { ResourceRow } from "../storage/resources.ts";
 
 /** What a contract may ask for, and what a deployment then has. */
 export type ResourceKind = "kv" | "store" | "consumer" | "dead-letters" | "jobs";
@@ -75,6 +76,22 @@ export function wantedResources(deployment: Deployed, artifact: Resourceful): Wa
     wanted.push({ kind: "jobs", alias: "", name: jobsLayout(spec).stream.name, spec });
   }
   return wanted;
+}
+
+/** What a row says that a deployment has: as the broker was told it. */
+export function wantedOf({ kind, alias, name, spec }: ResourceRow): WantedResource {
+  return { kind, alias, name, spec: JSON.parse(spec) };
+}
+
+/**
+ * What is wanted, beside what is there already: queues that are no longer declared stay, since there may be jobs in
+ * them, and processes of an older revision that work on them.
+ */
+export function keepingQueues(wanted: WantedResource, known: ResourceRow | undefined): WantedResource {
+  if (wanted.kind !== "jobs" || known === undefined) return wanted;
+  const before = wantedOf(known);
+  if (before.kind !== "jobs") return wanted;
+  return { ...wanted, spec: { ...wanted.spec, queues: { ...before.spec.queues, ...wanted.spec.queues } } };
 }
 
 /** Where a deployment's consumer leaves what it cannot handle. */

@@ -10,6 +10,11 @@ export function resourcesOf(queries: Queries, deploymentId: string): Promise<Res
   return queries.selectFrom("resources").selectAll().where("deploymentId", "=", deploymentId).execute();
 }
 
+/** What deployments declare now and so must have. */
+export function attachedResources(queries: Queries): Promise<ResourceRow[]> {
+  return queries.selectFrom("resources").selectAll().where("state", "=", "attached").execute();
+}
+
 export function findResource(queries: Queries, id: string): Promise<ResourceRow | undefined> {
   return queries.selectFrom("resources").selectAll().where("id", "=", id).executeTakeFirst();
 }
