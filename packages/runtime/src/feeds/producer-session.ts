@@ -118,7 +118,8 @@ export class ProducerSession implements HandledRequest {
     if (encoded.isErr()) {
       const { error } = encoded;
       this.#log(error, "A producer gave what cannot be sent");
-      this.#endEarly({ reason: "failed", payload: itemFailure(error) }, error);
+      this.#finish({ reason: "failed", payload: itemFailure(error) }, error);
+      this.#abort.abort(error);
       return rejected(error);
     }
     this.#outbox ??= new FeedOutbox(this.#writer, () => this.#sendClosing());
@@ -151,6 +152,7 @@ export class ProducerSession implements HandledRequest {
 
   /** Ends early, and tells the consumer; what waits for credit is dropped. */
   close(reason: FeedEndReason, error: Error): void {
+    this.#outbox?.flush();
     this.#endEarly({ reason, payload: "" }, error);
   }
 
@@ -184,7 +186,12 @@ export class ProducerSession implements HandledRequest {
     if (this.#ended !== undefined) return;
     const { bug, ...ending } = producerEnd(this.action, outcome);
     if (bug !== undefined) this.#log(bug, "A producer failed");
-    this.#ended = new CancelledError({ reason: "completed", message: "The producer has returned" });
+    this.#finish(ending, new CancelledError({ reason: "completed", message: "The producer has returned" }));
+  }
+
+  /** No more items: the end goes out behind those that wait. */
+  #finish(ending: FeedEnding, error: Error): void {
+    this.#ended = error;
     this.#closing = ending;
     if (this.#outbox === undefined) this.#sendClosing();
     else this.#outbox.flush();
