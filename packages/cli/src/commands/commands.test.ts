@@ -7,7 +7,7 @@ import { greeterService, NameTaboo } from "../../../../examples/01-hello/contrac
 import { translatorService } from "../../../../examples/01-hello/contracts/translator.ts";
 import { makeFolder, type RunOptions, runCli, runShell, startCli } from "../cli.test-kit.ts";
 
-const slow = 120_000;
+const slow = 240_000;
 let trellis: TestTrellis;
 /** Counts that are under way, by how far they go. */
 const counting = new Set<number>();

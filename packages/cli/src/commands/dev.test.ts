@@ -7,7 +7,7 @@ import { describe, expect, it } from "vitest";
 import { isAlive, makeFolder, runCli, runShell, startCli } from "../cli.test-kit.ts";
 
 const ready = /platform {2}(\S+)/;
-const slow = 120_000;
+const slow = 240_000;
 
 const service = join(import.meta.dirname, "../../../../examples/01-hello/services/translator.ts");
 

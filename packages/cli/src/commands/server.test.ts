@@ -8,7 +8,7 @@ import { makeFolder, runCli, runShell, startCli, startFile } from "../cli.test-k
 import { connectCore } from "../platform/connect-core.ts";
 
 const hello = resolve(import.meta.dirname, "../../../../examples/01-hello");
-const slow = 120_000;
+const slow = 240_000;
 
 const brokers: ManagedNats[] = [];
 afterAll(() => Promise.all(brokers.map((nats) => nats.stop())));
