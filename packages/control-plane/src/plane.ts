@@ -71,14 +71,7 @@ export function buildPlane(input: PlaneInput): Plane {
     clock,
     replicas: broker.replicas,
   });
-  const resources = new Resources({
-    port,
-    clock,
-    storage,
-    streams: new OwnedStreams(() => jetstreamManager(links.app, { checkAPI: false }), broker.replicas),
-    platform: rootFingerprint(port, keys.root.publicKey),
-    log,
-  });
+  const resources = buildResources(input);
   const jobs = new JobProjection({
     nats: links.app,
     storage,
@@ -120,6 +113,17 @@ export function buildPlane(input: PlaneInput): Plane {
     bootstrap: bootstrapDeps(input, parts),
     startUpkeep: () => startUpkeep({ config, links, streams, resources, jobs, outbox, tracker, sweeper }),
   };
+}
+
+function buildResources({ port, keys, storage, links, broker, config }: PlaneInput): Resources {
+  return new Resources({
+    port,
+    clock: config.clock,
+    log: config.log,
+    storage,
+    streams: new OwnedStreams(() => jetstreamManager(links.app, { checkAPI: false }), broker.replicas),
+    platform: rootFingerprint(port, keys.root.publicKey),
+  });
 }
 
 function buildTracker(
@@ -230,13 +234,9 @@ function startUpkeep(parts: {
         await outbox.flush();
       }),
   );
-  const restore = () =>
-    attempt("resources", async () => {
-      await resources.start();
-      await resources.restore();
-    });
-  links.onReconnect("app", () => void restore());
-  void restore();
+  const restore = () => void attempt("resources", () => resources.restore());
+  links.onReconnect("app", restore);
+  restore();
   next(0);
   return async () => {
     stopped = true;

@@ -56,14 +56,18 @@ export class Resources {
     this.#deps = deps;
   }
 
-  /** Makes what all deployments share. Called at start and after every reconnect: the broker may have lost everything. */
+  /** Makes what all deployments share. */
   async start(): Promise<void> {
     this.#ensured.clear();
     await this.#deps.streams.ensureShared(this.#deps.platform, eventStream);
   }
 
-  /** Makes anew what the broker lost of that which deployments have: their processes do not ask before they refresh. */
+  /**
+   * Makes anew what the broker lost, all of it perhaps: the processes of deployments do not ask before they refresh.
+   * Called after a start and after every reconnect.
+   */
   async restore(): Promise<void> {
+    await this.start();
     for (const row of await attachedResources(this.#deps.storage.queries)) {
       await this.#serial(row.deploymentId).run(async () => {
         const now = await findResource(this.#deps.storage.queries, row.id);
