@@ -3,6 +3,7 @@ import { callCommand } from "./commands/call.ts";
 import { devCommand } from "./commands/dev.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { grantsCommand } from "./commands/grants/grants.ts";
+import { jobsCommand } from "./commands/jobs/jobs.ts";
 import { natsCommand } from "./commands/nats/nats.ts";
 import { participantsCommand } from "./commands/participants/participants.ts";
 import { serverCommand } from "./commands/server/server.ts";
@@ -24,6 +25,7 @@ export function buildProgram(context: CommandContext, version: string): Command 
     .addCommand(doctorCommand(context))
     .addCommand(participantsCommand(context))
     .addCommand(svcCommand(context))
+    .addCommand(jobsCommand(context))
     .addCommand(grantsCommand(context))
     .addCommand(serverCommand(context))
     .addCommand(natsCommand(context))
