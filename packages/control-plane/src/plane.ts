@@ -216,6 +216,7 @@ function startUpkeep(parts: {
           // Told before kicked: providers must know when the kicked one comes back.
           await outbox.flush();
           await sweeper.sweep();
+          await streams.seed(() => stopped);
           await jobs.sync();
         }).then(() => {
           if (!stopped) next(config.sweepMs);

@@ -1,5 +1,6 @@
 import type { Clock } from "@trellis/runtime/node";
-import { endedConnections, revokeAuthorizations } from "../storage/authorizations.ts";
+import { authorizationKeepMs } from "../notices/publisher.ts";
+import { endedConnections, forgetAuthorizations, revokeAuthorizations } from "../storage/authorizations.ts";
 import { allConnections, type ConnectionRow, deleteConnection } from "../storage/connections.ts";
 import { abandonedInstances, deleteInstance } from "../storage/instances.ts";
 import type { AuditEntry, Storage } from "../storage/storage.ts";
@@ -15,6 +16,8 @@ export interface SweeperOptions {
   ephemeralKeepMs: number;
   audit(action: string, subject: string): AuditEntry;
 }
+
+const forgottenAtOnce = 500;
 
 /**
  * Removes what has ended: sockets whose newest authorization is expired or revoked are kicked, connections that
@@ -32,6 +35,7 @@ export class Sweeper {
     await this.#reap();
     await this.#forgetConnections();
     await this.#removeInstances();
+    await this.#forgetAuthorizations();
   }
 
   /** The broker enforces no authorization's end by itself: its own tokens live longer. */
@@ -59,6 +63,12 @@ export class Sweeper {
     await storage.transact(async (tx) => {
       for (const row of over) await deleteConnection(tx, row.id);
     });
+  }
+
+  /** No event and no dead letter can need them any more. A few at a time: others wait for the database meanwhile. */
+  async #forgetAuthorizations(): Promise<void> {
+    const { storage, clock } = this.#options;
+    await forgetAuthorizations(storage.queries, clock.now() - authorizationKeepMs, forgottenAtOnce);
   }
 
   #keepMs(row: ConnectionRow, ephemeral: ReadonlySet<string>): number {

@@ -6,9 +6,13 @@ import {
   storedGrantsSubject,
   storedNoticeSubject,
 } from "@trellis/protocol";
+import { deadLetterKeepMs } from "../resources/stream-config.ts";
 
-/** Messages outlive what they say by this much, so that a reader whose clock is behind still finds them. */
-const leewayMs = 86_400_000;
+/**
+ * How long an authorization can be found after it expired, ms: an event that it stands behind may come back from the
+ * dead letters for as long as those are kept, and a day is for clocks that differ.
+ */
+export const authorizationKeepMs = deadLetterKeepMs + 86_400_000;
 const endLifeMs = 3_600_000;
 
 /**
@@ -24,9 +28,13 @@ export class NoticePublisher {
     this.#stream = stream;
   }
 
-  /** Publishes an authorization, to be found by its digest until a day after it expired. */
+  /** Publishes an authorization, to be found by its digest; `lifeMs`: what is left of it, negative when it is over. */
   async authorization(digest: string, signed: Signed, lifeMs: number): Promise<void> {
-    await this.#write(storedAuthorizationSubject(digest), JSON.stringify(signed), lifeMs + leewayMs);
+    await this.#write(
+      storedAuthorizationSubject(digest),
+      JSON.stringify(signed),
+      lifeMs + authorizationKeepMs,
+    );
   }
 
   /** Publishes a set of grants, once. */

@@ -35,13 +35,14 @@ export const noticeStream: WantedStream = {
 
 /**
  * Creates or updates a stream of the control plane's own account and reads the flags back: an older server
- * drops those that it does not know without a word. `empty` tells that what it held must be written again.
+ * drops those that it does not know without a word. `empty` tells that what it held must be written again; `created`
+ * names the stream among those that were lost before it.
  */
 export async function ensureStream(
   manager: JetStreamManager,
   wanted: WantedStream,
   replicas: number,
-): Promise<{ empty: boolean }> {
+): Promise<{ empty: boolean; created: string }> {
   const config = { ...wanted, num_replicas: replicas };
   const info = await createOrUpdate(manager, config);
   for (const flag of [
@@ -56,7 +57,7 @@ export async function ensureStream(
       );
     }
   }
-  return { empty: info.state.messages === 0 };
+  return { empty: info.state.messages === 0, created: info.created };
 }
 
 async function createOrUpdate(manager: JetStreamManager, config: WantedStream): Promise<StreamInfo> {

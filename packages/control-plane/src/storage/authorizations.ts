@@ -1,4 +1,5 @@
 import type { Selectable } from "kysely";
+import { cutPage, type Page, type PageRequest } from "./page.ts";
 import type { AuthorizationsTable } from "./schema.ts";
 import type { Queries } from "./storage.ts";
 
@@ -39,13 +40,48 @@ export async function endedConnections(queries: Queries, now: number): Promise<s
   return rows.map((row) => row.id);
 }
 
-/** The newest authorizations of all known connections: what a lost stream is written again from. */
-export function newestAuthorizations(queries: Queries): Promise<AuthorizationRow[]> {
+/** The newest authorizations of all known connections: what a lost stream is written again from first. */
+export function newestAuthorizations(queries: Queries, now: number): Promise<AuthorizationRow[]> {
   return queries
     .selectFrom("authorizations as a")
     .innerJoin("connections as c", "c.authorizationDigest", "a.digest")
     .selectAll("a")
+    .where("a.expiresAt", ">", now)
     .execute();
+}
+
+/** Authorizations that ended after `since`, or have not ended, in the order of their digests. */
+export async function pageOfAuthorizations(
+  queries: Queries,
+  page: PageRequest,
+  since: number,
+): Promise<Page<AuthorizationRow>> {
+  const rows = await queries
+    .selectFrom("authorizations")
+    .selectAll()
+    .where("expiresAt", ">", since)
+    .where("digest", ">", page.after ?? "")
+    .orderBy("digest")
+    .limit(page.limit + 1)
+    .execute();
+  return cutPage(rows, page.limit, (row) => row.digest);
+}
+
+/** Forgets up to `limit` authorizations that ended before `before`; says how many. Those in use stay. */
+export async function forgetAuthorizations(queries: Queries, before: number, limit: number): Promise<number> {
+  const over = await queries
+    .selectFrom("authorizations as a")
+    .leftJoin("connections as c", "c.authorizationDigest", "a.digest")
+    .select("a.digest")
+    .where("a.expiresAt", "<=", before)
+    .where("c.id", "is", null)
+    .orderBy("a.expiresAt")
+    .limit(limit)
+    .execute();
+  if (over.length === 0) return 0;
+  const digests = over.map((row) => row.digest);
+  await queries.deleteFrom("authorizations").where("digest", "in", digests).execute();
+  return over.length;
 }
 
 /** Stores a content-addressed body once. */

@@ -16,6 +16,15 @@ export async function claimMeta(queries: Queries, key: string, value: string): P
   return (await readMeta(queries, key)) ?? value;
 }
 
+/** Writes a value, whatever was there. */
+export async function writeMeta(queries: Queries, key: string, value: string): Promise<void> {
+  await queries
+    .insertInto("meta")
+    .values({ key, value })
+    .onConflict((conflict) => conflict.column("key").doUpdateSet({ value }))
+    .execute();
+}
+
 /** What dev mode installed without asking anybody is not to be served to others. */
 export async function claimMode(storage: Storage, mode: "dev" | "server"): Promise<void> {
   const held = await claimMeta(storage.queries, "mode", mode);

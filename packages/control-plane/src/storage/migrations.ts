@@ -8,6 +8,7 @@ const migrations: Record<string, Migration> = {
   "0001-authority": { up: createAuthority },
   "0002-sessions": { up: createSessions },
   "0003-resources": { up: createResources },
+  "0004-authorization-age": { up: (database) => index(database, "authorizations", ["expiresAt"]) },
   "0006-jobs": { up: createJobs },
 };
 
