@@ -1,5 +1,6 @@
 import type { AnyParticipant } from "@trellis/contract";
 import type { ConnectedLink } from "../connect/connect-link.ts";
+import type { Link } from "../connect/link.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
 import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
 import { ListeningSurface } from "../events/listening-surface.ts";
@@ -10,7 +11,9 @@ import { JobsSurface } from "../jobs/jobs-surface.ts";
 import { type KvFacade, kvFacade } from "../kv/kv-facade.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
+import { type StoreInput, StreamObjectStore } from "../store/object-store.ts";
 import { type StoreFacade, storeFacade } from "../store/store-facade.ts";
+import { SweepSchedule } from "../store/sweep-schedule.ts";
 
 /** The surfaces of a service that live in streams: events, jobs, buckets, object stores. */
 export class ServiceSurfaces<P extends AnyParticipant, Client> {
@@ -21,6 +24,7 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
   readonly #jobs: JobsSurface<Client>;
   readonly #publishing: PublishingSurface;
   readonly #listening: ListeningSurface<Client>;
+  readonly #sweeps: SweepSchedule | undefined;
 
   constructor(participant: P, { link, settings }: ConnectedLink, clientFor: (origin: CallOrigin) => Client) {
     const { requests } = link;
@@ -37,6 +41,7 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
       resources: participant.store,
       bindings: () => link.session.resources.store,
     }) as StoreFacade<P>;
+    this.#sweeps = Object.keys(participant.store).length === 0 ? undefined : sweepsOf(shared);
     this.#publishing = new PublishingSurface({ ...shared, participant, traced });
     this.#listening = new ListeningSurface<Client>({
       participant,
@@ -83,6 +88,7 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
   async start(): Promise<void> {
     await this.#jobs.start();
     this.#listening.start();
+    this.#sweeps?.start();
   }
 
   stopListening(deadline: Deadline): Promise<void> {
@@ -100,4 +106,19 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
   jobsHealth(): HealthReport {
     return this.#jobs.health();
   }
+}
+
+/** They end with the connection: it is the last thing that a service closes. */
+function sweepsOf(shared: Omit<StoreInput, "binding"> & { readonly link: Link }): SweepSchedule {
+  const { link } = shared;
+  const sweeps = new SweepSchedule({
+    log: link.log,
+    stores: () =>
+      Object.entries(link.session.resources.store).map(([alias, binding]) => ({
+        alias,
+        sweep: () => new StreamObjectStore({ ...shared, binding }).sweep(),
+      })),
+  });
+  link.listen({ onClosed: () => sweeps.stop() });
+  return sweeps;
 }
