@@ -60,8 +60,8 @@ export interface OpenedSession extends NotedSession {
 
 /** Most items that can wait: a window of full frames. */
 const capacity = 64 * MAX_FEED_ITEMS;
-/** A provider of whom the broker knows nothing is given up after this; a planned reconnect takes less. */
-const absentMs = 4_000;
+/** A provider without a connection is given up after this; one that was cut off is back before. */
+const absentMs = 5_000;
 
 /**
  * The consumer's side of one session: opened by the first `next`, ended once.
@@ -80,7 +80,7 @@ export class ConsumerSession implements FeedStream<unknown, FeedFailure>, ReplyS
   /** Made when somebody asks how it ended. */
   #ended: ReturnType<typeof AsyncResult.deferred<void, FeedFailure>> | undefined = undefined;
   #unlisten: readonly (() => void)[] = [];
-  /** Monotonic ms since when the broker says that nobody listens at the provider's connection. */
+  /** Monotonic ms since when the provider has no connection, as the platform or the broker says. */
   #absentSince: number | undefined = undefined;
 
   constructor(owner: ConsumerSessionOwner, request: FeedRequest) {
@@ -211,6 +211,11 @@ export class ConsumerSession implements FeedStream<unknown, FeedFailure>, ReplyS
     if (this.opened !== undefined) this.#owner.notes.add(this.opened, "resume");
   }
 
+  /** The provider has no connection at the moment. */
+  onAbsent(): void {
+    this.#absentSince ??= this.#owner.link.clock.monotonic();
+  }
+
   /** The provider spoke of this session. */
   heard(): void {
     this.#absentSince = undefined;
@@ -240,8 +245,7 @@ export class ConsumerSession implements FeedStream<unknown, FeedFailure>, ReplyS
     const read = readFeedMessage(link.platform.port, message, { subject, key, replyKeys });
     switch (read.kind) {
       case "absent":
-        this.#absentSince ??= link.clock.monotonic();
-        return;
+        return this.onAbsent();
       case "ignored":
         return link.log.debug(
           { reason: read.reason, feed: this.request.action.name },

@@ -10,7 +10,6 @@ import { newReplyScope } from "../connect/inbox.ts";
 import type { Link } from "../connect/link.ts";
 import type { ProviderRoute } from "../connect/routes.ts";
 import { Sweeper } from "../lifecycle/sweeper.ts";
-import { turnsIdle } from "../lifecycle/tick.ts";
 import type { CallRequest, RpcClient } from "../rpc/rpc-client.ts";
 import { withClientSpan } from "../telemetry/rpc-spans.ts";
 import {
@@ -50,7 +49,7 @@ export class FeedClient implements ConsumerSessionOwner {
     this.#sweeper = new Sweeper(sweepMs, (late) => this.#sweep(late));
     link.listen({
       onUp: () => this.#onUp(),
-      onConnectionEnd: ({ connection }) => void this.#onProviderLost(connection),
+      onConnectionEnd: ({ connection }) => this.#onProviderLost(connection),
       onClosed: (reason) => this.#onClosed(reason),
     });
   }
@@ -122,11 +121,9 @@ export class FeedClient implements ConsumerSessionOwner {
     }
   }
 
-  /** What the provider sent before it went is read first: it may have been the end. */
-  async #onProviderLost(connection: string): Promise<void> {
-    await turnsIdle();
-    for (const session of [...this.#byId.values()]) {
-      if (session.opened?.connection === connection) session.fail(new FeedError({ reason: "provider_lost" }));
+  #onProviderLost(connection: string): void {
+    for (const session of this.#byId.values()) {
+      if (session.opened?.connection === connection) session.onAbsent();
     }
   }
 

@@ -13,6 +13,7 @@ import type { CallerEpoch, CallerSession } from "../connect/caller-session.ts";
 import type { Link } from "../connect/link.ts";
 import { findCaller, seesRevocations, senderOf, staleness } from "../rpc/authenticate-frame.ts";
 import type { ControlTaker } from "../rpc/control-receiver.ts";
+import type { MissingConsumers } from "./missing-consumers.ts";
 import type { ProducerSession } from "./producer-session.ts";
 import type { SessionTable } from "./session-table.ts";
 
@@ -28,10 +29,12 @@ interface Sender {
 export class FeedControlReceiver implements ControlTaker {
   readonly #link: Link;
   readonly #sessions: SessionTable;
+  readonly #missing: MissingConsumers;
 
-  constructor(link: Link, sessions: SessionTable) {
+  constructor(link: Link, sessions: SessionTable, missing: MissingConsumers) {
     this.#link = link;
     this.#sessions = sessions;
+    this.#missing = missing;
   }
 
   claims(data: Uint8Array): boolean {
@@ -66,6 +69,7 @@ export class FeedControlReceiver implements ControlTaker {
     if (!verifyFeedControl(port, { frame, subject, reply, key: found.epoch.keys.request })) return;
     const stale = staleness(this.#link, frame, found);
     if (stale === "outdated" || stale === "replayed") return;
+    this.#missing.heard(found.session.authorization.connection);
     const gone: Uint8Array[] = [];
     for (const note of frame.notes) {
       const own = this.#sessionOf(found.session, note);

@@ -21,6 +21,7 @@ import { recordFeedOpened, recordFeedRefused } from "../telemetry/feed-metrics.t
 import { Challenges } from "./challenges.ts";
 import { FeedControlReceiver } from "./feed-control-receiver.ts";
 import { feedOpenAction } from "./feed-open-action.ts";
+import { MissingConsumers } from "./missing-consumers.ts";
 import { ProducerSession, type ProducerSessionOwner } from "./producer-session.ts";
 import { RunningProducers } from "./running-producers.ts";
 import type { Produce, ServedFeed } from "./served-feed.ts";
@@ -57,6 +58,7 @@ export class FeedProvider implements ProducerSessionOwner {
   readonly #sessions = new SessionTable();
   readonly #producers: RunningProducers;
   readonly #challenges: Challenges;
+  readonly #missing = new MissingConsumers();
   readonly #sweeper: Sweeper;
   #stopping = false;
 
@@ -67,11 +69,10 @@ export class FeedProvider implements ProducerSessionOwner {
     this.#producers = new RunningProducers(link.log);
     this.#challenges = new Challenges(link);
     this.#sweeper = new Sweeper(sweepMs, (late) => this.#sweep(late));
-    rpc.control.add(new FeedControlReceiver(link, this.#sessions));
+    rpc.control.add(new FeedControlReceiver(link, this.#sessions, this.#missing));
     link.listen({
       onUp: () => this.#askAll(),
-      onConnectionEnd: ({ connection }) =>
-        this.#dropAll(this.#sessions.ofConnection(connection), "caller_gone"),
+      onConnectionEnd: ({ connection }) => this.#onConsumerLost(connection),
       onRevocation: () => this.#refuseRevoked(),
       onClosed: (reason) => this.#onClosed(reason),
     });
@@ -189,10 +190,18 @@ export class FeedProvider implements ProducerSessionOwner {
     for (const session of this.#sessions.all()) this.ask(session);
   }
 
+  #onConsumerLost(connection: string): void {
+    if (this.#sessions.countOf(connection) > 0) this.#missing.add(connection, this.link.clock.monotonic());
+  }
+
   /** `late`: ms in which this process stood still. */
   #sweep(late: number): boolean {
     const now = this.link.clock.monotonic();
     const excused = this.link.broker.up ? late : late + sweepMs;
+    if (excused > 0) this.#missing.excuse(excused);
+    for (const connection of this.#missing.takeGone(now)) {
+      this.#dropAll(this.#sessions.ofConnection(connection), "caller_gone");
+    }
     for (const session of this.#sessions.all()) {
       if (excused > 0) session.sender.excuse(excused);
       this.#look(session, now);
