@@ -2,6 +2,7 @@ import { Command } from "commander";
 import { callCommand } from "./commands/call.ts";
 import { devCommand } from "./commands/dev.ts";
 import { doctorCommand } from "./commands/doctor.ts";
+import { eventsCommand } from "./commands/events/events.ts";
 import { grantsCommand } from "./commands/grants/grants.ts";
 import { jobsCommand } from "./commands/jobs/jobs.ts";
 import { natsCommand } from "./commands/nats/nats.ts";
@@ -25,6 +26,7 @@ export function buildProgram(context: CommandContext, version: string): Command 
     .addCommand(doctorCommand(context))
     .addCommand(participantsCommand(context))
     .addCommand(svcCommand(context))
+    .addCommand(eventsCommand(context))
     .addCommand(jobsCommand(context))
     .addCommand(grantsCommand(context))
     .addCommand(serverCommand(context))

@@ -3,4 +3,5 @@
 export { cliParticipant } from "./admin/participants.ts";
 export { coreApi } from "./core/api.ts";
 export { BindingRefused, NotKnown, PlatformOwned } from "./core/errors.ts";
+export { eventsApi } from "./events/api.ts";
 export { jobsApi } from "./jobs/api.ts";

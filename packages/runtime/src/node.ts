@@ -7,6 +7,8 @@ export type { ConnectDeps } from "./connect/connect-link.ts";
 export { markFinalRefusal } from "./connect/http-bootstrap.ts";
 export { userNkey } from "./connect/nkey.ts";
 export { PlainLink, type PlainLinkInput } from "./jetstream/plain-link.ts";
+export { JetStreamPublisher } from "./jetstream/publisher.ts";
+export { StreamReader } from "./jetstream/stream-reader.ts";
 export { JobOperator, type JobOperatorInput, type OperatorOutcome } from "./jobs/job-operator.ts";
 export { KvBucket, type KvBucketInput } from "./kv/kv-bucket.ts";
 export { backoffDelay, sleep } from "./lifecycle/backoff.ts";

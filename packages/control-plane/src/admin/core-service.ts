@@ -2,14 +2,10 @@ import type { ConnectedService } from "@trellis/runtime/service";
 import type { CoreHandlers } from "../core/api.ts";
 import { coreHandlers } from "../core/handlers.ts";
 import type { Plane } from "../plane.ts";
+import type { Calling } from "./calling.ts";
 import type { platformParticipant } from "./participants.ts";
 
 type PlatformService = ConnectedService<typeof platformParticipant>;
-
-/** Who calls, as it will stand in the audit: what the platform signed, not what the caller says. */
-interface Calling {
-  readonly caller: { readonly participant: { readonly id: string }; readonly instance: string };
-}
 
 /** Serves the core API: each action is a plain function of its input, on behalf of the caller. */
 export function handleCore(service: PlatformService, plane: Plane, owner: string | null): void {

@@ -1,20 +1,19 @@
-import { nodePort, PlainLink, silentLogger } from "@trellis/runtime/node";
+import type { PlainLink } from "@trellis/runtime/node";
 import type { ConnectedService } from "@trellis/runtime/service";
 import { type JobsHandlers } from "../jobs/api.ts";
 import { jobsHandlers } from "../jobs/handlers.ts";
 import { JobQueues } from "../jobs/job-queues.ts";
 import type { Plane } from "../plane.ts";
+import type { Calling } from "./calling.ts";
 import type { platformParticipant } from "./participants.ts";
 
-interface Calling {
-  readonly caller: { readonly participant: { readonly id: string }; readonly instance: string };
-}
-
-/** Serves the API of jobs. What it writes goes over the platform's own link into the applications' account. */
-export function handleJobs(service: ConnectedService<typeof platformParticipant>, plane: Plane): void {
-  const { app } = plane.links;
-  const link = new PlainLink(app, { port: nodePort, log: silentLogger, connection: "trellis-app" });
-  const queues = new JobQueues(app);
+/** Serves the API of jobs. */
+export function handleJobs(
+  service: ConnectedService<typeof platformParticipant>,
+  plane: Plane,
+  link: PlainLink,
+): void {
+  const queues = new JobQueues(link.nats);
   const on = ({ caller }: Calling): JobsHandlers =>
     jobsHandlers({ plane, link, queues, actor: `${caller.participant.id}/${caller.instance}` });
   const { jobs } = service.handle.rpc;

@@ -1,17 +1,18 @@
 import { defineApp, defineService, reserved, use } from "@trellis/contract";
 import { coreApi } from "../core/api.ts";
+import { eventsApi } from "../events/api.ts";
 import { jobsApi } from "../jobs/api.ts";
 
 /** The platform as a participant of itself: it implements its own APIs like any other service. */
 export const platformParticipant = defineService(
   "trellis.platform",
-  { title: "The Trellis platform", implements: [coreApi, jobsApi] },
+  { title: "The Trellis platform", implements: [coreApi, eventsApi, jobsApi] },
   reserved,
 );
 
 /** What the command line is to the platform. An instance of it is an administrator's credential. */
 export const cliParticipant = defineApp(
   "trellis.cli",
-  { title: "The trellis command", uses: [use(coreApi), use(jobsApi)] },
+  { title: "The trellis command", uses: [use(coreApi), use(eventsApi), use(jobsApi)] },
   reserved,
 );
