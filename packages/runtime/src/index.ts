@@ -74,6 +74,16 @@ export type { NoResponderRetry } from "./rpc/call-recovery.ts";
 export type { CallOptions, RpcCaller, RpcResult } from "./rpc/rpc-caller.ts";
 export type { RpcCallFacade } from "./rpc/rpc-facade.ts";
 export type {
+  State,
+  StateDeleteOptions,
+  StateEntry,
+  StateFacade,
+  StateFailure,
+  StateReplaceOptions,
+  StateResult,
+  StateRevision,
+} from "./state/state.ts";
+export type {
   ObjectStore,
   StoreEntry,
   StoreHandle,

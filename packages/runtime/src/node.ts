@@ -22,4 +22,11 @@ export { platform as nodePlatform } from "./platform/node/platform.ts";
 export { nodePort } from "./platform/node/port.ts";
 export type { DialOptions, Platform } from "./platform/platform.ts";
 export { connectServiceWith } from "./service/trellis-service.ts";
+export {
+  MAX_STATE_BYTES,
+  StateConflict,
+  StateNotDeclared,
+  StateRefused,
+  stateApi,
+} from "./state/state-api.ts";
 export { type StoreInput, StreamObjectStore } from "./store/object-store.ts";

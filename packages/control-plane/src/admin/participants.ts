@@ -1,4 +1,5 @@
 import { defineApp, defineService, reserved, use } from "@trellis/contract";
+import { stateApi } from "@trellis/runtime/node";
 import { coreApi } from "../core/api.ts";
 import { eventsApi } from "../events/api.ts";
 import { jobsApi } from "../jobs/api.ts";
@@ -6,7 +7,7 @@ import { jobsApi } from "../jobs/api.ts";
 /** The platform as a participant of itself: it implements its own APIs like any other service. */
 export const platformParticipant = defineService(
   "trellis.platform",
-  { title: "The Trellis platform", implements: [coreApi, eventsApi, jobsApi] },
+  { title: "The Trellis platform", implements: [coreApi, eventsApi, jobsApi, stateApi] },
   reserved,
 );
 

@@ -8,6 +8,7 @@ import { handleJobs } from "./jobs-service.ts";
 import { platformParticipant } from "./participants.ts";
 import { ensurePlatformRecords } from "./platform-records.ts";
 import { platformSource } from "./platform-source.ts";
+import { handleState } from "./state-service.ts";
 
 export interface AdminOptions {
   /** What the control plane dials. */
@@ -42,6 +43,7 @@ export async function startAdmin(plane: Plane, options: AdminOptions): Promise<(
     },
   ).orThrow();
   handleCore(service, plane, options.owner);
+  handleState(service, plane);
   // What operators change goes over the platform's own link into the applications' account.
   const link = new PlainLink(plane.links.app, { port, log: silentLogger, connection: "trellis-app" });
   handleJobs(service, plane, link);

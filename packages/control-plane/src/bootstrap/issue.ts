@@ -31,6 +31,7 @@ import {
   ResourcesFailed,
 } from "../resources/resource-errors.ts";
 import type { Resources } from "../resources/resources.ts";
+import { impliedUses, isImplied } from "../state/state-use.ts";
 import {
   type AuthorizationRow,
   insertAuthorization,
@@ -165,11 +166,20 @@ async function resolve(
   return { ...resolved, unbound: [...resolved.unbound, ...refused] };
 }
 
-/** What of its contract's uses a deployment may have: the platform's own APIs are granted one by one. */
+/** What of its contract's uses a deployment may have: the platform's own APIs are granted one by one, but for state. */
 async function usable(deps: IssueDeps, { artifact, deployment }: Admitted): Promise<GrantedUses> {
-  const { uses } = artifact;
+  const uses = artifact.uses.filter((use) => !isImplied(use, artifact));
+  const granted = await grantedOf(deps, uses, deployment.id);
+  return { ...granted, uses: [...granted.uses, ...impliedUses(artifact)] };
+}
+
+async function grantedOf(
+  deps: IssueDeps,
+  uses: GrantedUses["uses"],
+  deployment: string,
+): Promise<GrantedUses> {
   if (deps.platformApisAreOpen || !uses.some((use) => isPlatformOwned(use.api))) return { uses, refused: [] };
-  return grantedUses(uses, (await findPlatformGrants(deps.storage.queries, deployment.id)).rpc);
+  return grantedUses(uses, (await findPlatformGrants(deps.storage.queries, deployment)).rpc);
 }
 
 async function authorize(deps: IssueDeps, draft: Draft): Promise<BootstrapAnswer> {

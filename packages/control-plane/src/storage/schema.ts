@@ -143,6 +143,23 @@ export interface ResourcesTable {
   updatedAt: number;
 }
 
+/** A value of a principal in a participant. One that was deleted stays, without its value: revisions never repeat. */
+export interface StateTable {
+  /** Kind and id, with a space between. */
+  principal: string;
+  participantId: string;
+  alias: string;
+  /** JSON text, or null when there is none. */
+  value: string | null;
+  /** Of the representation. */
+  version: number;
+  revision: number;
+  /** Names the write that it is of: one that is repeated is found again. */
+  write: string;
+  updatedAt: number;
+  expiresAt: number | null;
+}
+
 /** A job as its events tell of it: what lists and counts are read from. The stream is the truth. */
 export interface JobsTable {
   deploymentId: string;
@@ -190,6 +207,7 @@ export interface Database {
   pendingNotices: PendingNoticesTable;
   resources: ResourcesTable;
   jobs: JobsTable;
+  state: StateTable;
   audit: AuditTable;
   issuers: IssuersTable;
 }

@@ -7,6 +7,7 @@ import type { CallOrigin } from "../rpc/call-origin.ts";
 import type { CallOptions } from "../rpc/rpc-caller.ts";
 import type { CallRequest, RpcClient } from "../rpc/rpc-client.ts";
 import { callFacade, type FacadeFactory, type MakeCall } from "../rpc/rpc-facade.ts";
+import { stateFacade } from "../state/state-facade.ts";
 import { withClientSpan } from "../telemetry/rpc-spans.ts";
 import { type ClientMiddleware, withClientMiddleware } from "./middleware.ts";
 
@@ -22,6 +23,7 @@ export class Calling {
   readonly #traced: boolean;
   readonly #facade: FacadeFactory;
   readonly #feeds: FacadeFactory;
+  readonly #state: FacadeFactory;
   readonly #chain: ClientMiddleware[] = [];
   #make: MakeCall;
 
@@ -31,6 +33,11 @@ export class Calling {
     this.#used = usedRpc(input.participant);
     this.#make = this.#compose();
     this.#facade = callFacade(this.#used, (request: CallRequest) => this.#make(request));
+    this.#state = stateFacade({
+      resources: input.participant.state,
+      port: input.link.platform.port,
+      call: (request) => this.#make(request),
+    });
     const feeds = new FeedClient(input.link, input.rpc, input);
     this.#feeds = callFacade(usedFeeds(input.participant), (request) => feeds.feed(request));
   }
@@ -48,6 +55,11 @@ export class Calling {
   /** The feeds that can be opened, for one origin. */
   feeds(origin: CallOrigin | undefined): object {
     return this.#feeds(origin);
+  }
+
+  /** The declared state, for one origin. */
+  state(origin: CallOrigin | undefined): object {
+    return this.#state(origin);
   }
 
   request(origin: CallOrigin | undefined): RequestByName {

@@ -6,6 +6,7 @@ import type { Connection } from "../connect/connection-status.ts";
 import type { FeedOpenFacade } from "../feeds/feed-facade.ts";
 import { RpcClient } from "../rpc/rpc-client.ts";
 import type { RpcCallFacade } from "../rpc/rpc-facade.ts";
+import type { StateFacade } from "../state/state.ts";
 import { Calling, type RequestByName } from "./calling.ts";
 import type { ClientMiddleware } from "./middleware.ts";
 
@@ -16,6 +17,8 @@ export type ConnectedClient<P extends AnyParticipant> = AsyncDisposable & {
   readonly rpc: RpcCallFacade<P>;
   /** The feeds that the participant uses: `for await (const item of client.feed.<group>.<leaf>(input, { signal }))`. */
   readonly feed: FeedOpenFacade<P>;
+  /** The declared state of whoever is connected, by alias. */
+  readonly state: StateFacade<P>;
   /** Calls an RPC by its dotted name; input and output are unknown to the compiler. */
   readonly request: RequestByName;
   /** Puts middleware around every call made from now on; the first one is outermost. */
@@ -50,6 +53,7 @@ export function connectClientWith<P extends AnyParticipant>(
       // The facades are built from the same contract that their types are computed from.
       rpc: calling.facade(undefined) as RpcCallFacade<P>,
       feed: calling.feeds(undefined) as FeedOpenFacade<P>,
+      state: calling.state(undefined) as StateFacade<P>,
       request: calling.request(undefined),
       use: (middleware) => calling.use(middleware),
       close: () => link.close(),

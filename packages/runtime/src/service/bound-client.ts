@@ -28,6 +28,10 @@ export class BoundClient<P extends AnyParticipant> implements ServiceClient<P> {
     return this.#calling.feeds(this.#origin) as ServiceClient<P>["feed"];
   }
 
+  get state(): ServiceClient<P>["state"] {
+    return this.#calling.state(this.#origin) as ServiceClient<P>["state"];
+  }
+
   get request(): ServiceClient<P>["request"] {
     return this.#calling.request(this.#origin);
   }

@@ -9,6 +9,7 @@ import type { Health } from "../health/health.ts";
 import type { JobsCallFacade, JobsFacade } from "../jobs/jobs-facade.ts";
 import type { KvFacade } from "../kv/kv-facade.ts";
 import type { RpcCallFacade, RpcHandleFacade } from "../rpc/rpc-facade.ts";
+import type { StateFacade } from "../state/state.ts";
 import type { StoreFacade } from "../store/store-facade.ts";
 import type { ServiceMiddleware } from "./middleware.ts";
 
@@ -26,6 +27,8 @@ export type ServiceClient<P extends AnyParticipant> = {
   readonly publishPrepared: PublishPrepared;
   readonly kv: KvFacade<P>;
   readonly store: StoreFacade<P>;
+  /** The declared state of the service itself, by alias. */
+  readonly state: StateFacade<P>;
   /** The declared queues: `create`, `submit`, `createMany`. */
   readonly jobs: JobsCallFacade<P>;
 } & {};
