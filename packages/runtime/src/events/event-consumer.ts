@@ -44,7 +44,8 @@ const abortGraceMs = 250;
  * N1. An event is acknowledged only after its handler ended well, or after its dead letter is stored.
  * N2. Nothing that fails stands in the way of what is behind it; in order by keys it stands in the way of its key
  *     alone, which it holds until it succeeds or is dead.
- * N3. In order by keys no event of a key is given back while an earlier one of it is at work here.
+ * N3. No handler begins while the socket is down: its end could not be told, and another replica may get the event.
+ * N4. In order by keys no event of a key is given back while an earlier one of it is at work here.
  */
 export class EventConsumer {
   readonly alias: string;
@@ -62,6 +63,7 @@ export class EventConsumer {
   #stopping = false;
   #takeover: Takeover | undefined;
   #onQuiet: (() => void) | undefined;
+  readonly #unlisten: () => void;
 
   constructor(options: EventConsumerOptions) {
     const { link, requests, binding, alias } = options;
@@ -92,6 +94,7 @@ export class EventConsumer {
       ...(this.#ordered ? { group: "key", onPinned: () => this.#onPinned() } : {}),
       onMessage: (message) => this.#onMessage(message),
     });
+    this.#unlisten = link.listen({ onUp: () => this.#pump() });
   }
 
   get #ordered(): boolean {
@@ -115,6 +118,7 @@ export class EventConsumer {
   async stop(deadline: Deadline): Promise<void> {
     if (this.#stopping) return;
     this.#stopping = true;
+    this.#unlisten();
     await this.#loop.stop();
     if (!this.#ordered) this.#giveBack();
     if (await this.#quiet(Math.max(0, deadline.remaining() - abortGraceMs))) return this.#giveBack();
@@ -164,8 +168,9 @@ export class EventConsumer {
   }
 
   #pump(): void {
-    const { concurrency } = this.#options.binding;
-    while (!this.#stopping && this.#running.size < concurrency) {
+    const { binding, link } = this.#options;
+    const { concurrency } = binding;
+    while (!this.#stopping && link.broker.up && this.#running.size < concurrency) {
       const delivery = this.#order.take();
       if (delivery === undefined) return;
       this.#running.add(delivery);

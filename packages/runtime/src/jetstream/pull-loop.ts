@@ -67,6 +67,8 @@ export class PullLoop implements MessageOwner {
   readonly #done = new SettledSequences();
   readonly #credit = new PullCredit();
   readonly #unlisten: (() => void)[] = [];
+  /** What could not be said while the socket was down: no more than was held then. */
+  #unsaid: [reply: string, word: Uint8Array][] = [];
   #subscription: Subscription | undefined;
   #state: PullState = { phase: "idle" };
   #next = 0;
@@ -140,6 +142,10 @@ export class PullLoop implements MessageOwner {
     this.#subscription?.unsubscribe();
     for (const unlisten of this.#unlisten.splice(0)) unlisten();
     if (this.#held.size === 0) this.#end();
+  }
+
+  say(reply: string, word: Uint8Array): void {
+    if (!this.broker.publish(reply, word)) this.#unsaid.push([reply, word]);
   }
 
   settled(message: PulledMessage, how: "ack" | "nak" | "term" | "dropped"): void {
@@ -284,6 +290,7 @@ export class PullLoop implements MessageOwner {
 
   #onUp(): void {
     this.#heardAt = this.#now();
+    for (const [reply, word] of this.#unsaid.splice(0)) this.say(reply, word);
     this.#failures = 0;
     this.#ask();
   }

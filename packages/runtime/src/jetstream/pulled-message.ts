@@ -42,12 +42,15 @@ const inProgress = utf8Bytes("+WPI");
 /** Where a pulled message goes when it is settled. */
 export interface MessageOwner {
   readonly broker: Broker;
+  /** Says what became of a message; while the socket is down it is kept, and said when it is up again. */
+  say(reply: string, word: Uint8Array): void;
   settled(message: PulledMessage, how: "ack" | "nak" | "term" | "dropped"): void;
 }
 
 /**
  * A message that a durable consumer handed to this process. It is the process's until it is settled, once: by `ack`,
- * `nak`, `term` or `drop`. When the socket is down nothing can be said, and the server delivers it again.
+ * `nak`, `term` or `drop`. The server keeps what it delivered over its own restarts, so that a word said late still
+ * counts.
  */
 export class PulledMessage {
   readonly facts: DeliveryFacts;
@@ -125,7 +128,7 @@ export class PulledMessage {
   #settle(how: "ack" | "nak" | "term", word: Uint8Array): void {
     if (this.#settled) return;
     this.#settled = true;
-    this.#owner.broker.publish(this.#message.reply ?? "", word);
+    this.#owner.say(this.#message.reply ?? "", word);
     this.#owner.settled(this, how);
   }
 }
