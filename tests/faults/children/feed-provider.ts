@@ -10,6 +10,6 @@ const produced = tickProducers(service, process.argv[2]);
 await service.start();
 console.log("ready");
 process.stdin.once("data", () => {
-  process.stdin.pause();
+  process.stdin.destroy();
   void service.stop().then(() => console.log(`stopped ${produced.running}`));
 });

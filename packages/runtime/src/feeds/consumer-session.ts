@@ -199,7 +199,7 @@ export class ConsumerSession implements FeedStream<unknown, FeedFailure>, ReplyS
     }
     const due = receiver.due(now);
     if (due === "lost") return this.fail(lost());
-    if (due === "report") return this.#report();
+    if (due === "report") return this.report();
     if (due === "ask") {
       receiver.asked(now);
       this.resume();
@@ -222,12 +222,12 @@ export class ConsumerSession implements FeedStream<unknown, FeedFailure>, ReplyS
     this.opened?.receiver.heard(this.#owner.link.clock.monotonic());
   }
 
-  #report(): void {
+  report(): void {
     if (this.opened !== undefined) this.#owner.notes.add(this.opened, "state");
   }
 
   #onTake(): void {
-    if (this.opened?.receiver.handed() === true && !this.isOver) this.#report();
+    if (this.opened?.receiver.handed() === true && !this.isOver) this.report();
   }
 
   // --- frames ---
@@ -290,7 +290,7 @@ export class ConsumerSession implements FeedStream<unknown, FeedFailure>, ReplyS
       if (!decoded.ok) return this.fail(unreadable(action, decoded.issues));
       this.#queue.push(decoded.value);
     }
-    if (due) this.#report();
+    if (due) this.report();
   }
 
   #takeEnd({ reason, payload }: FeedEndFrame, receiver: FeedReceiver): void {

@@ -49,6 +49,7 @@ export class FeedClient implements ConsumerSessionOwner {
     this.#sweeper = new Sweeper(sweepMs, (late) => this.#sweep(late));
     link.listen({
       onUp: () => this.#onUp(),
+      onSession: () => this.#showAuthorization(),
       onConnectionEnd: ({ connection }) => this.#onProviderLost(connection),
       onClosed: (reason) => this.#onClosed(reason),
     });
@@ -130,6 +131,11 @@ export class FeedClient implements ConsumerSessionOwner {
   #onUp(): void {
     this.notes.onUp();
     for (const session of this.#byId.values()) session.resume();
+  }
+
+  /** Providers go by the authorization that they saw last; quiet sessions would show the new one too late. */
+  #showAuthorization(): void {
+    for (const session of this.#byId.values()) session.report();
   }
 
   #onClosed(reason: string): void {

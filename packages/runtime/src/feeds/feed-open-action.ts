@@ -23,7 +23,8 @@ export function feedOpenAction(feed: FeedAction): Callable {
     output: opened,
     errors: feed.errors,
     idempotent: true,
-    coalesce: true,
+    // Each session on its own, so that replicas share them.
+    coalesce: false,
     download: false,
   };
   made.set(feed, action);
