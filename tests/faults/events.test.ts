@@ -54,7 +54,7 @@ describe("the broker", () => {
     await eventually(async () => expect(await outstanding(trellis, "billing")).toBe(0), { timeout: 20_000 });
     // Once more are at most those at work when the server was killed: it had not kept that it delivered them.
     const twice = [...doneBy([one, two])].filter(([, times]) => times > 1);
-    expect(twice.length).toBeLessThanOrEqual(count(6, 1) * 64);
+    expect(twice.length).toBeLessThanOrEqual(count(6, 1) * 128);
     for (const child of [one, two]) expect([...doneBy([child])].filter(([, times]) => times > 1)).toEqual([]);
     expect(await deadLetters(trellis)).toEqual([]);
     expect(await storedEvents(trellis)).toBe(published.length);
