@@ -74,20 +74,19 @@ async function drained(system: System, { queue, concurrency, jobs }: Drain): Pro
       queue,
       Array.from({ length: batchSize }, () => ({ at: 1 })),
     );
-  const all = Promise.withResolvers<number>();
-  let handled = 0;
-  let first = 0;
-  const stop = await system.work(queue, concurrency, () => {
-    if (handled === 0) first = performance.now();
-    if (++handled === jobs) all.resolve((jobs - 1) / ((performance.now() - first) / 1_000));
+  return await new Promise<number>((resolve, reject) => {
+    let handled = 0;
+    let first = 0;
+    const limit = setTimeout(() => reject(new Error(`${system.name}: ${handled} of ${jobs}`)), 300_000);
+    const working = system.work(queue, concurrency, () => {
+      if (handled === 0) first = performance.now();
+      if (++handled !== jobs) return;
+      clearTimeout(limit);
+      const rate = (jobs - 1) / ((performance.now() - first) / 1_000);
+      working.then((stop) => stop()).then(() => resolve(rate), reject);
+    });
+    working.catch(reject);
   });
-  const limit = setTimeout(() => all.reject(new Error(`${system.name}: ${handled} of ${jobs}`)), 120_000);
-  try {
-    return await all.promise;
-  } finally {
-    clearTimeout(limit);
-    await stop();
-  }
 }
 
 function goalOf(what: string, peer: string): number | undefined {
