@@ -10,7 +10,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
 
 const exec = promisify(execFile);
-/** Neither server of PostgreSQL runs as root. */
+/** PostgreSQL refuses to run as root. */
 const nobody = 65_534;
 
 export interface PeerServer extends AsyncDisposable {
