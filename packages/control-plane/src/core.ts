@@ -5,3 +5,4 @@ export { coreApi } from "./core/api.ts";
 export { BindingRefused, NotKnown, PlatformOwned } from "./core/errors.ts";
 export { eventsApi } from "./events/api.ts";
 export { jobsApi } from "./jobs/api.ts";
+export { CHUNK_BYTES, ResourceAttached, resourcesApi } from "./resources/api.ts";

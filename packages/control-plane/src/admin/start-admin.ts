@@ -8,6 +8,7 @@ import { handleJobs } from "./jobs-service.ts";
 import { platformParticipant } from "./participants.ts";
 import { ensurePlatformRecords } from "./platform-records.ts";
 import { platformSource } from "./platform-source.ts";
+import { handleResources } from "./resources-service.ts";
 import { handleState } from "./state-service.ts";
 
 export interface AdminOptions {
@@ -48,6 +49,7 @@ export async function startAdmin(plane: Plane, options: AdminOptions): Promise<(
   const link = new PlainLink(plane.links.app, { port, log: silentLogger, connection: "trellis-app" });
   handleJobs(service, plane, link);
   handleEvents(service, plane, link);
+  handleResources(service, plane, link);
   try {
     await service.start({ strict: true });
   } catch (error) {

@@ -1,10 +1,24 @@
-import { kvWatchPrefix, type ResourceBindings, storeWatchPrefix } from "@trellis/protocol";
+import {
+  type KvBinding,
+  kvWatchPrefix,
+  type ResourceBindings,
+  type StoreBinding,
+  storeWatchPrefix,
+} from "@trellis/protocol";
 import { jobsLayout } from "@trellis/protocol/jobs";
 import type { AuthorityArtifact } from "../authority/artifact.ts";
 import type { DeploymentRow } from "../storage/deployments.ts";
 import type { ResourceRow } from "../storage/resources.ts";
 import { ForeignResource, type ResourceFailure } from "./resource-errors.ts";
-import { deadLettersOf, type JobsSpec, streamOf, type WantedResource, wantedOf } from "./wanted.ts";
+import {
+  deadLettersOf,
+  type JobsSpec,
+  type KvSpec,
+  type StoreSpec,
+  streamOf,
+  type WantedResource,
+  wantedOf,
+} from "./wanted.ts";
 
 /** The part of signed bindings that says what stands behind the aliases. */
 export type BoundResources = Pick<ResourceBindings, "kv" | "store" | "consumers" | "jobs">;
@@ -56,11 +70,9 @@ function addTo(
 ): void {
   const { alias, name } = resource;
   if (resource.kind === "kv") {
-    const { history, ttlMs, maxValueBytes } = resource.spec;
-    bound.kv[alias] = { bucket: name, history, ttlMs, maxValueBytes, watch: kvWatchPrefix(name) };
+    bound.kv[alias] = kvBinding(name, resource.spec);
   } else if (resource.kind === "store") {
-    const { ttlMs, maxObjectBytes, maxTotalBytes } = resource.spec;
-    bound.store[alias] = { name, ttlMs, maxObjectBytes, maxTotalBytes, watch: storeWatchPrefix(name) };
+    bound.store[alias] = storeBinding(name, resource.spec);
   } else if (resource.kind === "consumer") {
     const deadLetters = deadLettersOf(deployment, alias);
     const { ackWaitMs } = resource.spec;
@@ -69,6 +81,19 @@ function addTo(
     const spec = withQueues(resource.spec, Object.keys(declared.jobs));
     if (Object.keys(spec.queues).length > 0) bound.jobs = jobsLayout(spec).binding;
   }
+}
+
+/** How a bucket is called and kept. */
+export function kvBinding(name: string, { history, ttlMs, maxValueBytes }: KvSpec): KvBinding {
+  return { bucket: name, history, ttlMs, maxValueBytes, watch: kvWatchPrefix(name) };
+}
+
+/** How an object store is called and kept. */
+export function storeBinding(
+  name: string,
+  { ttlMs, maxObjectBytes, maxTotalBytes }: StoreSpec,
+): StoreBinding {
+  return { name, ttlMs, maxObjectBytes, maxTotalBytes, watch: storeWatchPrefix(name) };
 }
 
 function withQueues(spec: JobsSpec, names: readonly string[]): JobsSpec {

@@ -19,6 +19,12 @@ export interface Owner {
   readonly deployment: string;
 }
 
+/** What a stream holds. */
+export interface Usage {
+  readonly messages: number;
+  readonly bytes: number;
+}
+
 const streamExists = 10058;
 const streamUnknown = 10059;
 /** Another stream has taken the subjects: nobody of ours would. */
@@ -71,6 +77,13 @@ export class OwnedStreams {
   async ensureShared(platform: string, wanted: WantedStream): Promise<void> {
     const mark = markOf({ platform, deployment: "*" }, { kind: "shared", alias: "" });
     await this.#ensureStream(await this.#manager(), { ...wanted, metadata: mark }, wanted.name);
+  }
+
+  /** How much is in a resource's stream; `undefined` when the broker does not have it. */
+  async usage(resource: Pick<WantedResource, "kind" | "name">): Promise<Usage | undefined> {
+    const manager = await this.#manager();
+    const info = await orMissing(manager.streams.info(streamOf(resource)), streamUnknown);
+    return info === undefined ? undefined : { messages: info.state.messages, bytes: info.state.bytes };
   }
 
   /** Deletes a resource with all that is in it; says whether it was there. Throws a `ForeignResource`. */

@@ -16,7 +16,7 @@ import {
 } from "../storage/resources.ts";
 import type { AuditEntry, Storage } from "../storage/storage.ts";
 import { type BoundResources, boundResources } from "./bound-resources.ts";
-import type { OwnedStreams, Owner } from "./owned-streams.ts";
+import type { OwnedStreams, Owner, Usage } from "./owned-streams.ts";
 import { BrokerLimit, ForeignResource, type ResourceFailure, ResourcesFailed } from "./resource-errors.ts";
 import { eventStream } from "./stream-config.ts";
 import { keepingQueues, type WantedResource, wantedOf, wantedResources } from "./wanted.ts";
@@ -112,6 +112,11 @@ export class Resources {
   ): Promise<BoundResources> {
     const rows = await resourcesOf(this.#deps.storage.queries, deployment.id);
     return boundResources(deployment, artifact, { rows, failures });
+  }
+
+  /** How much is in a resource; `undefined` when the broker does not have it. */
+  usage(row: ResourceRow): Promise<Usage | undefined> {
+    return this.#deps.streams.usage(row);
   }
 
   /** Deletes a resource and everything in it. Throws a `ForeignResource`. */

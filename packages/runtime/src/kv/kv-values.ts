@@ -15,6 +15,8 @@ import type { KvStored } from "./kv-entry.ts";
 export type KvRules = Pick<KvResource, "value" | "version" | "migrate"> & {
   readonly maxValueBytes: number | undefined;
   readonly ttlMs: number | undefined;
+  /** No value is migrated, and none is of a version that is not known. */
+  readonly asStored?: boolean;
   /** What holds them, as people read it. Default "bucket". */
   readonly holder?: string;
 };
@@ -93,8 +95,8 @@ export class KvValues {
   }
 
   #migrated(value: unknown, version: number): Read {
-    const { version: newest, migrate } = this.#rules;
-    if (version === newest) return { ok: true, value };
+    const { version: newest, migrate, asStored = false } = this.#rules;
+    if (asStored || version === newest) return { ok: true, value };
     const step = Object.hasOwn(migrate, version) ? migrate[version] : undefined;
     if (step !== undefined) return { ok: true, value: step(value) };
     const how = version > newest ? "is newer than" : "has no way to";
