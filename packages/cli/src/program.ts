@@ -5,10 +5,13 @@ import { doctorCommand } from "./commands/doctor.ts";
 import { eventsCommand } from "./commands/events/events.ts";
 import { grantsCommand } from "./commands/grants/grants.ts";
 import { jobsCommand } from "./commands/jobs/jobs.ts";
+import { kvCommand } from "./commands/kv/kv.ts";
 import { natsCommand } from "./commands/nats/nats.ts";
 import { participantsCommand } from "./commands/participants/participants.ts";
+import { resourcesCommand } from "./commands/resources/resources.ts";
 import { serverCommand } from "./commands/server/server.ts";
 import { servicesCommand } from "./commands/services.ts";
+import { storeCommand } from "./commands/store/store.ts";
 import { svcCommand } from "./commands/svc/svc.ts";
 import type { CommandContext } from "./context.ts";
 import { exitCodeHelp } from "./exit-code.ts";
@@ -27,6 +30,9 @@ export function buildProgram(context: CommandContext, version: string): Command 
     .addCommand(participantsCommand(context))
     .addCommand(svcCommand(context))
     .addCommand(eventsCommand(context))
+    .addCommand(kvCommand(context))
+    .addCommand(storeCommand(context))
+    .addCommand(resourcesCommand(context))
     .addCommand(jobsCommand(context))
     .addCommand(grantsCommand(context))
     .addCommand(serverCommand(context))
