@@ -6,13 +6,9 @@ import { timed } from "./kit.ts";
 
 async function provide(trellis: TestTrellis, by?: string): Promise<Produced> {
   let produced: Produced | undefined;
-  await trellis.service(
-    ticksService,
-    (service) => {
-      produced = tickProducers(service, by);
-    },
-    150_000,
-  );
+  await trellis.service(ticksService, (service) => {
+    produced = tickProducers(service, by);
+  });
   if (produced === undefined) throw new Error("no producers");
   return produced;
 }
