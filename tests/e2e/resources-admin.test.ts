@@ -160,6 +160,28 @@ describe("what is in a bucket", () => {
       .orThrow();
   });
 
+  it("is not reached by wildcards: a key is a key on this surface too (C10)", async () => {
+    for (const key of ["a/1", "a/2"]) await service.kv.sites.put(key, { name: key }).orThrow();
+    const before = await service.kv.sites.keys().collect().orThrow();
+    for (const key of ["*", ">", "a.*", "a/*", "a.>", ".", "a..b", "$KV.other.x"]) {
+      expect((await resources().kvGet({ ...sites, key })).isErr(), key).toBe(true);
+      await resources()
+        .kvPut({ ...sites, key, value: { name: "wild" } })
+        .orThrow();
+      expect(
+        await resources()
+          .kvGet({ ...sites, key })
+          .orThrow(),
+      ).toMatchObject({ entry: { key } });
+      await resources()
+        .kvDelete({ ...sites, key })
+        .orThrow();
+    }
+    const empty = await resources().kvGet({ ...sites, key: "" });
+    expect(empty.isErr() && empty.error.type).toBe("ValidationError");
+    expect(new Set(await service.kv.sites.keys().collect().orThrow())).toEqual(new Set(before));
+  });
+
   it("is watched live: what is there, ready, then changes, until the one who watches leaves", async () => {
     const seen: string[] = [];
     const leaving = new AbortController();

@@ -50,6 +50,11 @@ export class KvValues {
   encode(value: unknown): Result<Uint8Array, ValidationError> {
     const issues = this.#rules.value.issues(value);
     if (issues !== undefined) return err(new ValidationError({ errors: issues }));
+    // A schema of anything lets it through, and its text is empty: what was stored could not be read again.
+    if (value === undefined)
+      return err(
+        new ValidationError({ errors: [{ path: "", message: "must be a value; undefined is none" }] }),
+      );
     const encoded = encodeJson(value);
     if (!encoded.ok) return err(new ValidationError({ errors: encoded.issues }));
     const bytes = encoder.encode(encoded.text);
