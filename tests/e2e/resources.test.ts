@@ -5,7 +5,7 @@ import { jetstreamManager } from "@nats-io/jetstream";
 import { type AnyParticipant, defineService, kv, type Participant, store } from "@trellis/contract";
 import { type ControlPlane, type ControlPlaneConfig, startControlPlane } from "@trellis/control-plane";
 import { resourceName } from "@trellis/protocol";
-import { connectServiceWith, nodePlatform } from "@trellis/runtime/node";
+import { connectServiceWith, nodePlatform, silentLogger } from "@trellis/runtime/node";
 import { eventually, startTrellis } from "@trellis/testing";
 import { Type } from "typebox";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -184,6 +184,27 @@ describe("the resources of a running service", () => {
     const buckets: string[] = [];
     for await (const name of manager.streams.names()) if (name.startsWith("KV_")) buckets.push(name);
     expect(buckets).toHaveLength(2);
+  });
+
+  it("are there again after a start of the control plane over a broker that lost everything", async () => {
+    const dataDir = mkdtempSync(join(tmpdir(), "trellis-resources-"));
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }));
+    const before = await startControlPlane({ dataDir, mode: "server" });
+    await install(before, first);
+    (await before.core["Core.Deployments.Create"]({ participant: id })).orThrow();
+    const service = await connect(before, first);
+    await service.kv.stock.put("a", { n: 1 }).orThrow();
+    await service.stop();
+    await before.stop();
+    rmSync(join(dataDir, "nats"), { recursive: true, force: true });
+    const warned: unknown[] = [];
+    const log = { ...silentLogger, warn: ({ code }: { readonly code?: unknown }) => void warned.push(code) };
+    const after = await startControlPlane({ dataDir, mode: "server", log });
+    onTestFinished(() => after.stop());
+    const again = await connect(after, first);
+    expect(await again.kv.stock.get("a").orThrow()).toBeUndefined();
+    await again.kv.stock.put("a", { n: 2 }).orThrow();
+    expect(warned).toContain("trellis.resources.lost");
   });
 
   it("are there again, empty, when the broker comes back without its data; nobody has to ask", async () => {

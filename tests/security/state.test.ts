@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { defineApp, state } from "@trellis/contract";
 import { startControlPlane } from "@trellis/control-plane";
-import { rpcSubject } from "@trellis/protocol";
+import { feedSubject, rpcSubject } from "@trellis/protocol";
 import { connectClientWith, nodePlatform, stateApi } from "@trellis/runtime/node";
 import type { TestTrellis } from "@trellis/testing";
 import { Type } from "typebox";
@@ -54,6 +54,9 @@ it("who declares no state cannot call its API, nor can who does call any other o
   const others = [
     subject("trellis.core@v1", "Core.Participants.List"),
     subject("trellis.core@v1", "Core.Grants.Set"),
+    subject("trellis.resources@v1", "Resources.Kv.Get"),
+    subject("trellis.resources@v1", "Resources.Store.Read"),
+    feedSubject({ api: "trellis.resources@v1", deployment: platform, action: "Resources.Kv.Watch" }),
   ];
   expect(await openTo(some.nats, others)).toEqual([]);
 });

@@ -110,7 +110,8 @@ export class Resources {
     artifact: AuthorityArtifact,
     failures: readonly ResourceFailure[] = [],
   ): Promise<BoundResources> {
-    const rows = await resourcesOf(this.#deps.storage.queries, deployment.id);
+    const declares = wantedResources(deployment, artifact).length > 0;
+    const rows = declares ? await resourcesOf(this.#deps.storage.queries, deployment.id) : [];
     return boundResources(deployment, artifact, { rows, failures });
   }
 
