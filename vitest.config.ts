@@ -10,6 +10,7 @@ export default defineConfig({
     pool: "forks",
     // Most tests wait for real servers; two at a time is what a small machine has cores for.
     maxWorkers: 2,
+    maxConcurrency: 4,
     testTimeout: 40_000,
     hookTimeout: 30_000,
     restoreMocks: true,

@@ -9,7 +9,7 @@ const root = join(dirname(fileURLToPath(import.meta.url)), "..");
 const allowed: Record<string, { readonly ours: readonly string[]; readonly outside: readonly RegExp[] }> = {
   result: { ours: [], outside: [] },
   contract: { ours: ["result"], outside: [/^typebox(\/|$)/, /^@noble\/hashes\//] },
-  protocol: { ours: ["result", "contract"], outside: [/^typebox(\/|$)/, /^@noble\//] },
+  protocol: { ours: ["result", "contract"], outside: [/^typebox(\/|$)/, /^@noble\//, /^croner$/] },
   runtime: {
     ours: ["result", "contract", "protocol"],
     outside: [/^typebox$/, /^@nats-io\/(nats-core|transport-node)$/, /^@opentelemetry\/api$/, /^#platform$/],

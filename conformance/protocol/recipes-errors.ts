@@ -6,6 +6,7 @@ import {
   ConflictError,
   decodeError,
   encodeError,
+  JobNotEnqueuedError,
   NotFoundError,
   RemoteError,
   TimeoutError,
@@ -31,6 +32,8 @@ const MAKERS = {
   BusyError: (options: ConstructorParameters<typeof BusyError>[0]) => new BusyError(options),
   UnavailableError: (options: ConstructorParameters<typeof UnavailableError>[0]) =>
     new UnavailableError(options),
+  JobNotEnqueuedError: (options: ConstructorParameters<typeof JobNotEnqueuedError>[0]) =>
+    new JobNotEnqueuedError(options),
   NotFoundError: (options: ConstructorParameters<typeof NotFoundError>[0]) => new NotFoundError(options),
   ConflictError: (options: ConstructorParameters<typeof ConflictError>[0]) => new ConflictError(options),
   RemoteError: (options: ConstructorParameters<typeof RemoteError>[0]) => new RemoteError(options),

@@ -46,6 +46,7 @@ import {
 } from "@trellis/protocol";
 import { eventRecipes } from "../events/recipes.ts";
 import { feedRecipes } from "../feeds/recipes.ts";
+import { jobRecipes } from "../jobs/recipes.ts";
 import { kvRecipes } from "../kv/recipes.ts";
 import { storeRecipes } from "../store/recipes.ts";
 import { bytes, type Recipes, recipe } from "./recipe.ts";
@@ -254,6 +255,7 @@ export const VECTOR_FILES: Readonly<Record<string, Recipes>> = {
   errors: errorRecipes,
   "../events/events": eventRecipes,
   "../feeds/feeds": feedRecipes,
+  "../jobs/jobs": jobRecipes,
   "../kv/kv": kvRecipes,
   "../store/store": storeRecipes,
 };

@@ -1,5 +1,6 @@
 import { connectClientWith, nodePlatform, Scope } from "@trellis/runtime/node";
 import { helloApp } from "../../examples/01-hello/contracts/greeter.ts";
+import { CtrlCs } from "../../packages/cli/src/ctrl-c.ts";
 import { startPlatform, startServices } from "./stage.ts";
 import { story } from "./story.ts";
 import { takeTour } from "./tour.ts";
@@ -71,10 +72,9 @@ function commands(): void {
 function endAsked(): Promise<"asked"> {
   const parent = process.ppid;
   return new Promise((resolve) => {
-    let asked = false;
+    const heard = new CtrlCs();
     const ask = () => {
-      if (asked) process.exit(130);
-      asked = true;
+      if (heard.heard(performance.now()) === "again") process.exit(130);
       resolve("asked");
     };
     for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, ask);

@@ -1,4 +1,4 @@
-import { consumer, defineApi, defineService, event, kv, rpc, store, use } from "@trellis/contract";
+import { consumer, defineApi, defineService, event, job, kv, rpc, store, use } from "@trellis/contract";
 import { eventually, startTrellis } from "@trellis/testing";
 import { Type } from "typebox";
 import { expect, it } from "vitest";
@@ -16,10 +16,11 @@ const ordersService = defineService("acme.orders-service", {
 const billingService = defineService("acme.billing-service", {
   uses: [use(orders)],
   kv: { bills: kv({ value: Order }) },
+  jobs: { invoice: job({ payload: Order, result: Type.Object({ number: Type.Integer() }) }) },
   consumers: { orders: consumer({ events: [orders.events["Order.Placed"]] }) },
 });
 
-it("events, buckets and stores work under exact permissions, from one contract", async () => {
+it("events, buckets, stores and jobs work under exact permissions, from one contract", async () => {
   await using trellis = await startTrellis();
   await trellis.service(ordersService, (service) => {
     service.handle.rpc.orders.place(async ({ input, client }) => {
@@ -34,12 +35,19 @@ it("events, buckets and stores work under exact permissions, from one contract",
   const billing = await trellis.service(billingService, (service) => {
     service.event.order.placed.listen(async ({ event: { id, payload, params, publisher }, client }) => {
       await client.kv.bills.put(payload.id, payload).orThrow();
+      await client.jobs.invoice.create(payload, { id: payload.id }).orThrow();
       expect(params).toEqual({ region: "eu" });
       expect(publisher.participant.id).toBe("acme.orders-service");
       billed.push(id);
     });
+    service.jobs.invoice.handle(async ({ job, client }) => {
+      const bill = await client.kv.bills.get(job.payload.id).orThrow();
+      return { number: bill?.revision ?? 0 };
+    });
   });
   const placed = await billing.client.rpc.orders.place({ id: "o1", region: "eu" }).orThrow();
   await eventually(() => expect(billed).toEqual([placed.event]));
+  const ended = await billing.jobs.invoice.ref("o1").wait({ timeout: 10_000 }).orThrow();
+  expect(ended).toMatchObject({ state: "completed", result: { number: 1 } });
   expect((await billing.kv.bills.get("o1").orThrow())?.value).toEqual({ id: "o1", region: "eu" });
 });

@@ -27,12 +27,12 @@ export const shop = defineService("acme.shop", { implements: [orders] });
 export const billing = defineService("acme.billing", {
   uses: [use(orders)],
   consumers: {
-    billing: consumer({ events: [placed], concurrency: 8, retry: quick, ackWait: "1s" }),
+    billing: consumer({ events: [placed], concurrency: 8, retry: quick, ackWait: "5s" }),
     audit: consumer({
       events: [placed, shipped],
       concurrency: 4,
       retry: quick,
-      ackWait: "1s",
+      ackWait: "5s",
       replay: "all",
     }),
     keyed: consumer({ events: [placed, shipped], ordering: "per-key", concurrency: 8, retry: quick }),

@@ -89,7 +89,7 @@ describe("durable consumers", () => {
         { group: "billing" },
       );
     });
-    for (const n of numbers(20)) await client.event.order.placed.publish(order(n)).orThrow();
+    await Promise.all(numbers(20).map((n) => client.event.order.placed.publish(order(n)).orThrow()));
     const [letter] = await deadLettersOnce(trellis, 1);
     expect(letter).toMatchObject({
       reason: "exhausted",

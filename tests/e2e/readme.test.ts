@@ -19,11 +19,13 @@ const shown = [...readme.matchAll(/```ts file=(\S+)\n([\s\S]*?)```/g)].map(([, n
 
 let folder: string | undefined;
 let service: ChildProcess | undefined;
+let billing: ChildProcess | undefined;
 
 afterEach(async () => {
-  if (service !== undefined && service.exitCode === null && service.signalCode === null) {
-    const exited = once(service, "exit");
-    service.kill();
+  for (const child of [service, billing]) {
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) continue;
+    const exited = once(child, "exit");
+    child.kill();
     await exited;
   }
   if (folder !== undefined) rmSync(folder, { recursive: true, force: true });
@@ -31,7 +33,7 @@ afterEach(async () => {
 
 describe("the README", () => {
   it("shows a contract, a service and an app that work as they stand", async () => {
-    expect(shown.map(({ name }) => name)).toEqual(["contract.ts", "service.ts", "app.ts"]);
+    expect(shown.map(({ name }) => name)).toEqual(["contract.ts", "service.ts", "app.ts", "billing.ts"]);
     // Beside the tests, so that the packages resolve as they would in a project.
     folder = mkdtempSync(join(here, ".readme-"));
     for (const { name, code } of shown) writeFileSync(join(folder, name), code);
@@ -51,7 +53,13 @@ describe("the README", () => {
       env,
     });
     expect(stdout.trim().split("\n")).toEqual(["ordered tea-1", "only 5 left"]);
-  }, 90_000);
+    billing = spawn(process.execPath, [...flags, "billing.ts"], { cwd: folder, env });
+    let said = "";
+    billing.stdout?.on("data", (data: Buffer) => {
+      said += data.toString();
+    });
+    await eventually(() => expect(said).toBe("the bill of tea-1 is out\n"), { timeout: 60_000 });
+  }, 150_000);
 
   it("names the two commands that a newcomer needs", () => {
     expect(readme).toContain("npm run quickstart");

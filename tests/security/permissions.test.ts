@@ -8,7 +8,7 @@ const api = defineApi("acme.stock@v1", {
 });
 const other = defineApi("acme.vault@v1", { rpc: { "Vault.Open": rpc(), "Vault.Peek": rpc() } });
 
-const nothing = { kv: {}, store: {}, consumers: {} };
+const nothing = { kv: {}, store: {}, consumers: {}, jobs: null };
 
 /** What the broker is told about one connection of a participant whose used APIs are all bound to `provider`. */
 function permissionsOf(participant: Participant) {

@@ -40,6 +40,23 @@ describe("what an editor shows", () => {
     expect(read.length, read).toBeLessThan(200);
   });
 
+  it.each([
+    ["client.rpc.greeter.", "rpc"],
+    ["client.rpc.greeter.", "greeter"],
+    ["service.handle.", "handle"],
+    ["service.handle.", "greeter"],
+    ["rpc.greeter.", "welcome"],
+    ["client: inner", "inner"],
+    ["inner.rpc.words.", "rpc"],
+  ])(
+    "over %s%s is what can be called or handled there, not the contract that it comes from",
+    async (before, word) => {
+      const shown = await hover(before, word);
+      expect(shown).toMatch(/greeter|words|RpcHandler|RpcCaller/);
+      expect(shown).not.toMatch(/\bany\b|Participant<|RpcAction<|Facade|TObject/);
+    },
+  );
+
   it("narrows to exactly the declared errors", async () => {
     expect(await hover("const declaredType", "declaredType")).toBe('const declaredType: "NameTaboo"');
   });

@@ -26,5 +26,5 @@ service.handle.rpc.greeter.count(async ({ input, context }) => {
 });
 
 service.health.setInfo({ version: "1.0.0" });
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void service.stop());
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => void service.stop());
 await service.wait();

@@ -13,5 +13,5 @@ service.handle.rpc.words.translate(({ input }) => {
   return { word };
 });
 
-for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => void service.stop());
+for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => void service.stop());
 await service.wait();

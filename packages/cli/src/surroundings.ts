@@ -1,5 +1,6 @@
 import process from "node:process";
 import type { CommandContext } from "./context.ts";
+import { CtrlCs } from "./ctrl-c.ts";
 import { EXIT } from "./exit-code.ts";
 import { Terminal } from "./output/terminal.ts";
 
@@ -16,12 +17,13 @@ export function nodeSurroundings(json: boolean): Surroundings {
   const { stdout, stderr, env, stdin } = process;
   const terminal = new Terminal({ stdout, stderr, env, json });
   const stopping = new AbortController();
+  const heard = new CtrlCs();
   let interruptedBy: NodeJS.Signals | undefined;
   let held = false;
   // Whoever pipes us into `head` has seen enough: that is no failure.
   terminal.onGone(() => (held ? stopping.abort() : process.exit(EXIT.done)));
   const onSignal = (signal: NodeJS.Signals) => {
-    if (interruptedBy !== undefined && signal === "SIGINT") process.exit(EXIT.interrupted);
+    if (heard.heard(performance.now()) === "again" && signal === "SIGINT") process.exit(EXIT.interrupted);
     interruptedBy ??= signal;
     stopping.abort();
   };

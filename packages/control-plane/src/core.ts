@@ -2,5 +2,7 @@
 
 export { cliParticipant } from "./admin/participants.ts";
 export { coreApi } from "./core/api.ts";
-export { NotKnown, PlatformOwned } from "./core/errors.ts";
+export { BindingRefused, NotKnown, PlatformOwned } from "./core/errors.ts";
 export { eventsApi } from "./events/api.ts";
+export { jobsApi } from "./jobs/api.ts";
+export { CHUNK_BYTES, ResourceAttached, resourcesApi } from "./resources/api.ts";

@@ -12,6 +12,7 @@ import { BrokerMonitor } from "./connections/broker-monitor.ts";
 import { Sweeper } from "./connections/sweeper.ts";
 import { ConnectionTracker } from "./connections/tracker.ts";
 import type { KeyRing } from "./identity/key-ring.ts";
+import { JobProjection } from "./jobs/job-projection.ts";
 import type { Timer } from "./lifecycle/timers.ts";
 import type { Broker } from "./links/broker.ts";
 import type { Links } from "./links/links.ts";
@@ -21,6 +22,7 @@ import { NoticeStreams } from "./notices/reseed.ts";
 import { OwnedStreams } from "./resources/owned-streams.ts";
 import { Resources } from "./resources/resources.ts";
 import { findConnection } from "./storage/connections.ts";
+import { findDeployment } from "./storage/deployments.ts";
 import type { Storage } from "./storage/storage.ts";
 
 export interface PlaneInput {
@@ -46,6 +48,7 @@ export interface Plane {
   readonly statements: Statements;
   readonly streams: NoticeStreams;
   readonly resources: Resources;
+  readonly jobs: JobProjection;
   readonly outbox: NoticeOutbox;
   readonly installer: Installer;
   readonly revoker: Revoker;
@@ -68,12 +71,14 @@ export function buildPlane(input: PlaneInput): Plane {
     clock,
     replicas: broker.replicas,
   });
-  const resources = new Resources({
+  const resources = buildResources(input);
+  const jobs = new JobProjection({
+    nats: links.app,
+    storage,
     port,
     clock,
-    storage,
-    streams: new OwnedStreams(() => jetstreamManager(links.app, { checkAPI: false }), broker.replicas),
-    platform: rootFingerprint(port, keys.root.publicKey),
+    log,
+    retention: (deployment, queue) => retentionOf({ storage, catalog }, deployment, queue),
   });
   const tracker = buildTracker(input, statements, streams.publisher);
   const outbox = new NoticeOutbox({ port, clock, storage, statements, publisher: streams.publisher, log });
@@ -97,6 +102,7 @@ export function buildPlane(input: PlaneInput): Plane {
     statements,
     streams,
     resources,
+    jobs,
     outbox,
     installer,
     revoker,
@@ -105,8 +111,19 @@ export function buildPlane(input: PlaneInput): Plane {
   return {
     ...parts,
     bootstrap: bootstrapDeps(input, parts),
-    startUpkeep: () => startUpkeep({ config, links, streams, resources, outbox, tracker, sweeper }),
+    startUpkeep: () => startUpkeep({ config, links, streams, resources, jobs, outbox, tracker, sweeper }),
   };
+}
+
+function buildResources({ port, keys, storage, links, broker, config }: PlaneInput): Resources {
+  return new Resources({
+    port,
+    clock: config.clock,
+    log: config.log,
+    storage,
+    streams: new OwnedStreams(() => jetstreamManager(links.app, { checkAPI: false }), broker.replicas),
+    platform: rootFingerprint(port, keys.root.publicKey),
+  });
 }
 
 function buildTracker(
@@ -175,11 +192,12 @@ function startUpkeep(parts: {
   links: Links;
   streams: NoticeStreams;
   resources: Resources;
+  jobs: JobProjection;
   outbox: NoticeOutbox;
   tracker: ConnectionTracker;
   sweeper: Sweeper;
 }): () => Promise<void> {
-  const { config, links, streams, resources, outbox, tracker, sweeper } = parts;
+  const { config, links, streams, resources, jobs, outbox, tracker, sweeper } = parts;
   let stopped = false;
   let timer: Timer | undefined;
   let sweeping: Promise<void> = Promise.resolve();
@@ -199,6 +217,7 @@ function startUpkeep(parts: {
           await outbox.flush();
           await sweeper.sweep();
           await streams.seed(() => stopped);
+          await jobs.sync();
         }).then(() => {
           if (!stopped) next(config.sweepMs);
         });
@@ -216,11 +235,28 @@ function startUpkeep(parts: {
         await outbox.flush();
       }),
   );
-  links.onReconnect("app", () => void attempt("resources", () => resources.start()));
+  const restore = () => void attempt("resources", () => resources.restore());
+  links.onReconnect("app", restore);
+  restore();
   next(0);
   return async () => {
     stopped = true;
     timer?.clear();
     await sweeping;
+    await jobs.stop();
   };
+}
+
+const defaultRetentionMs = 7 * 86_400_000;
+
+/** How long a queue's jobs that are over are shown: as its deployment's present revision says. */
+async function retentionOf(
+  { storage, catalog }: Pick<Plane, "storage" | "catalog">,
+  deployment: string,
+  queue: string,
+): Promise<number> {
+  const row = await findDeployment(storage.queries, deployment);
+  if (row === undefined) return defaultRetentionMs;
+  const artifact = await catalog.artifact(storage.queries, row.participantId, row.participantDigest);
+  return artifact?.jobs[queue]?.retentionMs ?? defaultRetentionMs;
 }

@@ -146,7 +146,7 @@ export {
   verifyFeedFrame,
 } from "./feeds/feed-frame.ts";
 export { deriveFeedKey } from "./feeds/feed-key.ts";
-export { MAX_FRAME_SESSIONS } from "./feeds/feed-layout.ts";
+export { MAX_FEED_ITEMS, MAX_FRAME_SESSIONS } from "./feeds/feed-layout.ts";
 export {
   type FeedOpened,
   FeedOpenedSchema,
@@ -228,6 +228,7 @@ export {
   verifyHeartbeat,
 } from "./health/heartbeat.ts";
 export { isId, newId } from "./ids/ulid.ts";
+export { JobNotEnqueuedError, type JobNotEnqueuedReason } from "./jobs/job-not-enqueued-error.ts";
 export {
   decodeJson,
   decodeJsonBytes,
@@ -288,7 +289,6 @@ export {
   deadLetterPrefix,
   deadLetterStream,
   EVENT_STREAM,
-  listenerName,
   resourceName,
 } from "./resources/resource-names.ts";
 export {

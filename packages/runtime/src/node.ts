@@ -6,8 +6,10 @@ export { type BootstrapExchange, type BootstrapSource } from "./connect/bootstra
 export type { ConnectDeps } from "./connect/connect-link.ts";
 export { markFinalRefusal } from "./connect/http-bootstrap.ts";
 export { userNkey } from "./connect/nkey.ts";
-export { ListenRefused, listenAction, listenApi, MAX_LISTENERS } from "./events/listen-api.ts";
 export { PlainLink, type PlainLinkInput } from "./jetstream/plain-link.ts";
+export { JetStreamPublisher } from "./jetstream/publisher.ts";
+export { StreamReader } from "./jetstream/stream-reader.ts";
+export { JobOperator, type JobOperatorInput, type OperatorOutcome } from "./jobs/job-operator.ts";
 export { KvBucket, type KvBucketInput } from "./kv/kv-bucket.ts";
 export { backoffDelay, sleep } from "./lifecycle/backoff.ts";
 export { type Clock, systemClock } from "./lifecycle/clock.ts";
@@ -20,4 +22,11 @@ export { platform as nodePlatform } from "./platform/node/platform.ts";
 export { nodePort } from "./platform/node/port.ts";
 export type { DialOptions, Platform } from "./platform/platform.ts";
 export { connectServiceWith } from "./service/trellis-service.ts";
+export {
+  MAX_STATE_BYTES,
+  StateConflict,
+  StateNotDeclared,
+  StateRefused,
+  stateApi,
+} from "./state/state-api.ts";
 export { type StoreInput, StreamObjectStore } from "./store/object-store.ts";

@@ -1,4 +1,17 @@
+export type { FeedHandleFacade } from "./feeds/feed-facade.ts";
+export type { Emit, FeedHandle, FeedHandler, FeedSession } from "./feeds/feed-handler.ts";
+export type { FeedLimits } from "./feeds/feed-provider.ts";
 export type { Health, HealthCheckFunction, HealthInfo, HealthReport } from "./health/health.ts";
+export type {
+  Job,
+  JobAnswer,
+  JobChildren,
+  JobHandleOptions,
+  JobHandler,
+  JobRequest,
+  JobWaitTarget,
+} from "./jobs/job-handler.ts";
+export { RetryJobError } from "./jobs/retry-job-error.ts";
 export type { AdmissionLimits } from "./rpc/admission.ts";
 export type {
   Caller,

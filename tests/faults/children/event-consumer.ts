@@ -15,6 +15,6 @@ service.event.order.placed.listen(
 await service.start();
 console.log("ready");
 process.stdin.once("data", () => {
-  process.stdin.destroy();
+  process.stdin.pause();
   void service.stop().then(() => console.log("stopped"));
 });

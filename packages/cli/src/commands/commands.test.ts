@@ -7,7 +7,7 @@ import { greeterService, NameTaboo } from "../../../../examples/01-hello/contrac
 import { translatorService } from "../../../../examples/01-hello/contracts/translator.ts";
 import { makeFolder, type RunOptions, runCli, runShell, startCli } from "../cli.test-kit.ts";
 
-const slow = 120_000;
+const slow = 240_000;
 let trellis: TestTrellis;
 /** Counts that are under way, by how far they go. */
 const counting = new Set<number>();
@@ -192,6 +192,18 @@ describe.concurrent("other commands", () => {
       expect((await run(["svc", "disable", "acme.other-translator"])).stdout).toContain("is disabled");
       writeFileSync(path, "{");
       expect((await run(["participants", "install", path])).code).toBe(2);
+      // As `npm init` leaves a project: its package is not of type "module".
+      writeFileSync(join(folder, "package.json"), "{}");
+      const contract = import.meta.resolve("@trellis/contract");
+      const lines = [
+        `import { defineService } from ${JSON.stringify(contract)};`,
+        'export const one = defineService("acme.named", {});',
+        'export default defineService("acme.default", {});',
+      ];
+      writeFileSync(join(folder, "both.ts"), lines.join("\n"));
+      const { stdout } = await run(["participants", "install", join(folder, "both.ts")]);
+      expect(stdout).toContain("+ acme.named  revision 1\n");
+      expect(stdout).toContain("+ acme.default  revision 1\n");
       writeFileSync(join(folder, "none.ts"), "export const one: number = 1;\n");
       const none = await run(["participants", "install", join(folder, "none.ts")]);
       expect(none.stderr).toContain("exports no participant");

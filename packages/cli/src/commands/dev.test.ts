@@ -1,12 +1,13 @@
 import { existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
 import { findNatsServer } from "@trellis/control-plane/nats";
 import { eventually } from "@trellis/testing";
 import { describe, expect, it } from "vitest";
 import { isAlive, makeFolder, runCli, runShell, startCli } from "../cli.test-kit.ts";
 
 const ready = /platform {2}(\S+)/;
-const slow = 120_000;
+const slow = 240_000;
 
 const service = join(import.meta.dirname, "../../../../examples/01-hello/services/translator.ts");
 
@@ -45,6 +46,9 @@ describe("trellis dev", () => {
       expect(second.code).toBe(1);
       expect(second.stderr).toContain(`already at ${url} (process ${running.child.pid})`);
       const pid = natsPid(folder);
+      // A key press that arrives twice, from the terminal and from npx, does not cut the closing off.
+      running.child.kill("SIGINT");
+      await pause(10);
       expect(await running.end("SIGINT")).toBe(0);
       expect(existsSync(path)).toBe(false);
       expect(isAlive(pid)).toBe(false);
@@ -93,6 +97,11 @@ describe("trellis dev", () => {
       expect(await running.end("SIGINT")).toBe(0);
       writeFileSync(join(folder, "fails.ts"), "const code: number = 3; process.exit(code);\n");
       expect((await runCli(["dev", "fails.ts"], { cwd: folder })).code).toBe(3);
+      writeFileSync(join(folder, "package.json"), "{}");
+      writeFileSync(join(folder, "waits.ts"), "await Promise.resolve(); export {};\n");
+      const waits = await runCli(["dev", "waits.ts"], { cwd: folder });
+      expect(waits).toMatchObject({ code: 1 });
+      expect(waits.stderr).toContain("npm pkg set type=module");
       expect(await runCli(["dev", "missing.ts"], { cwd: folder })).toMatchObject({ code: 2, stdout: "" });
     },
     slow,

@@ -1,11 +1,14 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { findNatsServer, ManagedNats } from "@trellis/control-plane/nats";
+import { TrellisService } from "@trellis/runtime/service";
 import { afterAll, describe, expect, it } from "vitest";
+import { translatorService } from "../../../../examples/01-hello/contracts/translator.ts";
 import { makeFolder, runCli, runShell, startCli, startFile } from "../cli.test-kit.ts";
+import { connectCore } from "../platform/connect-core.ts";
 
 const hello = resolve(import.meta.dirname, "../../../../examples/01-hello");
-const slow = 120_000;
+const slow = 240_000;
 
 const brokers: ManagedNats[] = [];
 afterAll(() => Promise.all(brokers.map((nats) => nats.stop())));
@@ -133,6 +136,58 @@ describe("trellis server", () => {
   );
 
   it(
+    "that is killed is missed by nobody who is connected, and goes on where it was when it is started again",
+    async () => {
+      const cwd = project();
+      await runCli(["server", "init"], { cwd });
+      const nats = await ownNats(cwd);
+      const credential = join(cwd, "trellis-data", "admin.credential.json");
+      const running = /running {2}(\S+) {2}root (\S+)/;
+      const first = startCli(["server", "--nats", nats.url, "--http-port", "0"], { cwd });
+      const [, url = ""] = await first.until(running);
+      writeFileSync(credential, JSON.stringify({ ...JSON.parse(readFileSync(credential, "utf8")), url }));
+      const { root, seed } = JSON.parse(readFileSync(credential, "utf8")) as { root: string; seed: string };
+      const connect = () => connectCore({ url, root, seed, source: credential, devToken: undefined });
+      const admin = await connect();
+      const installed = { artifact: { ...translatorService.artifact } };
+      expect((await admin.rpc.core.participantsInstall(installed).orThrow()).changed).toBe(true);
+      const id = translatorService.id;
+      await admin.rpc.core.deploymentsCreate({ participant: id }).orThrow();
+      const instance = await admin.rpc.core.instancesProvision({ deployment: id }).orThrow();
+      const service = await TrellisService.connect({
+        participant: translatorService,
+        trellisUrl: url,
+        root,
+        seed: instance.seed ?? "",
+        runtime: { log: false },
+      }).orThrow();
+      service.handle.rpc.words.translate(() => ({ word: "Ciao" }));
+      await service.start();
+
+      await first.end("SIGKILL");
+      const port = new URL(url).port;
+      const second = startCli(["server", "--nats", nats.url, "--http-port", port], { cwd });
+      expect((await second.until(running))[1]).toBe(url);
+      expect(service.connection.status.phase).toBe("connected");
+      // The client of before calls the platform that came after; a new one finds everything as it was.
+      expect((await admin.rpc.core.participantsInstall(installed).orThrow()).changed).toBe(false);
+      const again = await connect();
+      const { connections } = await again.rpc.core.connectionsList({ deployment: id }).orThrow();
+      expect(connections).toMatchObject([{ instance: instance.instance.id, state: "connected" }]);
+      const ended = new Promise<string | undefined>((settle) => {
+        service.connection.subscribe((status) => {
+          if (status.phase === "error") settle(status.reason);
+        });
+      });
+      await again.rpc.core.deploymentsDisable({ id }).orThrow();
+      expect(await ended).toBe("trellis.bootstrap.instance_disabled");
+      await Promise.all([admin.close(), again.close(), service.stop()]);
+      expect(await second.end("SIGTERM")).toBe(0);
+    },
+    slow,
+  );
+
+  it(
     "and trellis dev keep to their own data",
     async () => {
       const cwd = project();
@@ -170,6 +225,10 @@ describe("trellis server", () => {
       const twice = await runCli(["server", "init"], { cwd });
       expect(twice).toMatchObject({ code: 2, stdout: "" });
       expect(twice.stderr).toContain("exists already");
+      expect(await runShell("git init -q . && git add --all && git ls-files", { cwd })).toMatchObject({
+        code: 0,
+        stdout: "",
+      });
       for (const file of ["admin.credential.json", "keys.json"])
         expect(statSync(join(cwd, "trellis-data", file)).mode & 0o077).toBe(0);
     },

@@ -44,16 +44,21 @@ function fromJson(path: string): LoadedArtifact[] {
 }
 
 async function fromModule(path: string): Promise<LoadedArtifact[]> {
-  const { register } = await import("tsx/esm/api");
-  const unregister = register();
+  const { tsImport } = await import("tsx/esm/api");
   try {
-    const exported: unknown = await import(pathToFileURL(path).href);
-    return Object.values(exported as Record<string, unknown>).flatMap(artifactOf);
+    // Not `import` with tsx registered: Node refuses that for a file of a package that is not `"type": "module"`.
+    const exported: unknown = await tsImport(pathToFileURL(path).href, import.meta.url);
+    return [...exportsOf(exported)].flatMap(artifactOf);
   } catch (cause) {
     throw unreadable(path, cause);
-  } finally {
-    await unregister();
   }
+}
+
+/** What a module exports. One that is compiled to CommonJS has its exports below `default`, once more or only there. */
+function exportsOf(module: unknown): Set<unknown> {
+  const { default: own, ...named } = module as Record<string, unknown>;
+  const inner = typeof own === "object" && own !== null && !("artifact" in own) ? Object.values(own) : [];
+  return new Set([own, ...Object.values(named), ...inner]);
 }
 
 /** By form, not by class: the file may use another copy of the contract package. */

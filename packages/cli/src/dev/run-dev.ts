@@ -26,9 +26,15 @@ export interface DevOptions {
 export async function runDev(context: CommandContext, options: DevOptions): Promise<void> {
   const file = options.entry === undefined ? undefined : resolve(context.folder, options.entry);
   if (file !== undefined && !existsSync(file))
-    throw new CliFailure(`There is no file ${options.entry}.`, { exitCode: EXIT.usage });
+    throw new CliFailure(`There is no file ${options.entry}.`, {
+      exitCode: EXIT.usage,
+      hint: `Paths start at ${context.folder}. Without a file, \`trellis dev\` runs the platform alone.`,
+    });
   if (file === undefined && options.watch === true)
-    throw new CliFailure("--watch needs an entry to start again.", { exitCode: EXIT.usage });
+    throw new CliFailure("--watch needs an entry to start again.", {
+      exitCode: EXIT.usage,
+      hint: "Name the file to run: `trellis dev service.ts --watch`.",
+    });
   const stopping = context.holdSignals();
   const scope = new Scope({ name: "trellis dev" });
   try {

@@ -1,6 +1,7 @@
-import { relative } from "node:path";
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join, relative } from "node:path";
 import type { Terminal } from "../output/terminal.ts";
-import { codeOfExit, type EntryOptions, EntryProcess } from "./entry-process.ts";
+import { codeOfExit, type EntryExit, type EntryOptions, EntryProcess } from "./entry-process.ts";
 import { FileWatch } from "./file-watch.ts";
 
 export interface RunEntryOptions extends EntryOptions {
@@ -32,6 +33,7 @@ export async function runEntry(options: RunEntryOptions): Promise<number> {
       const entry = new EntryProcess(options);
       void entry.exited.then((exit) => {
         if (pending !== undefined || signal.aborted) return;
+        explain(options, exit);
         terminal.note(
           terminal.noteColours.yellow(`• entry ended (${codeOfExit(exit)}); waiting for a change`),
         );
@@ -58,7 +60,38 @@ async function runOnce(options: RunEntryOptions): Promise<number> {
   if (options.signal.aborted) stop();
   options.signal.addEventListener("abort", stop, { once: true });
   const exit = await entry.exited;
+  if (!options.signal.aborted) explain(options, exit);
   options.signal.removeEventListener("abort", stop);
   // Ended because we asked: that is success, however it ended.
   return options.signal.aborted ? 0 : codeOfExit(exit);
+}
+
+/** Node's own message about a top-level `await` in such a package does not say what to do. */
+function explain({ file, terminal }: RunEntryOptions, exit: EntryExit): void {
+  if (codeOfExit(exit) === 0 || !/\.[jt]s$/.test(file)) return;
+  const manifest = manifestOf(file);
+  if (manifest === undefined || isModule(manifest)) return;
+  terminal.note(
+    terminal.noteColours.yellow(
+      `• ${manifest} does not say \`"type": "module"\`: a top-level \`await\` does not work below it. \`npm pkg set type=module\` adds it.`,
+    ),
+  );
+}
+
+/** The package.json that decides how Node reads the file. */
+function manifestOf(file: string): string | undefined {
+  for (let folder = dirname(file); ; folder = dirname(folder)) {
+    const path = join(folder, "package.json");
+    if (existsSync(path)) return path;
+    if (folder === dirname(folder)) return undefined;
+  }
+}
+
+function isModule(manifest: string): boolean {
+  try {
+    const read: unknown = JSON.parse(readFileSync(manifest, "utf8"));
+    return typeof read === "object" && read !== null && "type" in read && read.type === "module";
+  } catch {
+    return true; // Node says itself what is wrong with it
+  }
 }

@@ -2,6 +2,8 @@ import type { Writable } from "node:stream";
 import { type Colours, makeColours, wantsColours } from "./colours.ts";
 import { type Column, formatTable } from "./table.ts";
 
+const barWidth = 30;
+
 type Output = Writable & { isTTY?: boolean };
 
 export interface TerminalOptions {
@@ -71,6 +73,15 @@ export class Terminal {
     const [heading = "", ...body] = formatTable(columns, rows);
     this.line(this.colours.bold(heading));
     for (const line of body) this.line(line);
+  }
+
+  /** How far long work is: a bar that is drawn over itself, where somebody is looking. */
+  progress(done: number, total: number): void {
+    if (this.json || this.#stderr.isTTY !== true || total === 0) return;
+    const share = Math.min(1, done / total);
+    const filled = Math.round(share * barWidth);
+    const bar = "█".repeat(filled) + "░".repeat(barWidth - filled);
+    this.#stderr.write(`\r${bar} ${done}/${total}${share === 1 ? "\n" : ""}`);
   }
 
   /** Resolves when everything written has been handed over, or cannot be any more. */

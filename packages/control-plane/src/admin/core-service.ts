@@ -1,22 +1,11 @@
 import type { ConnectedService } from "@trellis/runtime/service";
 import type { CoreHandlers } from "../core/api.ts";
 import { coreHandlers } from "../core/handlers.ts";
-import type { EventsHandlers } from "../events/api.ts";
-import { eventsHandlers } from "../events/handlers.ts";
-import { listenHandler } from "../events/listen.ts";
 import type { Plane } from "../plane.ts";
+import type { Calling } from "./calling.ts";
 import type { platformParticipant } from "./participants.ts";
 
 type PlatformService = ConnectedService<typeof platformParticipant>;
-
-/** Who calls, as it will stand in the audit: what the platform signed, not what the caller says. */
-interface Calling {
-  readonly caller: {
-    readonly participant: { readonly id: string };
-    readonly instance: string;
-    readonly connectionId: string;
-  };
-}
 
 /** Serves the core API: each action is a plain function of its input, on behalf of the caller. */
 export function handleCore(service: PlatformService, plane: Plane, owner: string | null): void {
@@ -30,6 +19,7 @@ export function handleCore(service: PlatformService, plane: Plane, owner: string
   core.deploymentsGet(({ input, context }) => on(context)["Core.Deployments.Get"](input));
   core.deploymentsCreate(({ input, context }) => on(context)["Core.Deployments.Create"](input));
   core.deploymentsUpdate(({ input, context }) => on(context)["Core.Deployments.Update"](input));
+  core.deploymentsBind(({ input, context }) => on(context)["Core.Deployments.Bind"](input));
   core.deploymentsDisable(({ input, context }) => on(context)["Core.Deployments.Disable"](input));
   core.deploymentsEnable(({ input, context }) => on(context)["Core.Deployments.Enable"](input));
   core.instancesList(({ input, context }) => on(context)["Core.Instances.List"](input));
@@ -44,18 +34,4 @@ export function handleCore(service: PlatformService, plane: Plane, owner: string
   core.connectionsList(({ input, context }) => on(context)["Core.Connections.List"](input));
   core.connectionsGet(({ input, context }) => on(context)["Core.Connections.Get"](input));
   core.connectionsKick(({ input, context }) => on(context)["Core.Connections.Kick"](input));
-}
-
-/** Serves the events API; a listener is made for the very connection that asks. */
-export function handleEvents(service: PlatformService, plane: Plane, owner: string | null): void {
-  const on = ({ caller }: Calling): EventsHandlers =>
-    eventsHandlers(plane, { name: `${caller.participant.id}/${caller.instance}`, owner });
-  const { events } = service.handle.rpc;
-  events.consumersList(({ input, context }) => on(context)["Events.Consumers.List"](input));
-  events.deadLettersList(({ input, context }) => on(context)["Events.DeadLetters.List"](input));
-  events.deadLettersGet(({ input, context }) => on(context)["Events.DeadLetters.Get"](input));
-  events.deadLettersReplay(({ input, context }) => on(context)["Events.DeadLetters.Replay"](input));
-  events.deadLettersDiscard(({ input, context }) => on(context)["Events.DeadLetters.Discard"](input));
-  events.recent(({ input, context }) => on(context)["Events.Recent"](input));
-  events.listen(({ input, context }) => listenHandler(plane, context.caller.connectionId)(input));
 }

@@ -1,11 +1,15 @@
 import { rootFingerprint, toBase64Url } from "@trellis/protocol";
-import { connectServiceWith, nodePlatform } from "@trellis/runtime/node";
+import { connectServiceWith, nodePlatform, PlainLink, silentLogger } from "@trellis/runtime/node";
 import type { Plane } from "../plane.ts";
 import { deleteConnection } from "../storage/connections.ts";
-import { handleCore, handleEvents } from "./core-service.ts";
+import { handleCore } from "./core-service.ts";
+import { handleEvents } from "./events-service.ts";
+import { handleJobs } from "./jobs-service.ts";
 import { platformParticipant } from "./participants.ts";
 import { ensurePlatformRecords } from "./platform-records.ts";
 import { platformSource } from "./platform-source.ts";
+import { handleResources } from "./resources-service.ts";
+import { handleState } from "./state-service.ts";
 
 export interface AdminOptions {
   /** What the control plane dials. */
@@ -40,7 +44,12 @@ export async function startAdmin(plane: Plane, options: AdminOptions): Promise<(
     },
   ).orThrow();
   handleCore(service, plane, options.owner);
-  handleEvents(service, plane, options.owner);
+  handleState(service, plane);
+  // What operators change goes over the platform's own link into the applications' account.
+  const link = new PlainLink(plane.links.app, { port, log: silentLogger, connection: "trellis-app" });
+  handleJobs(service, plane, link);
+  handleEvents(service, plane, link);
+  handleResources(service, plane, link);
   try {
     await service.start({ strict: true });
   } catch (error) {

@@ -2,6 +2,7 @@ import { canonicalJson, digestOf, isApiId } from "@trellis/contract";
 import { err, ok, type Result } from "@trellis/result";
 import { type Static, type TSchema, Type } from "typebox";
 import { Compile } from "typebox/compile";
+import { JobArtifactSchema } from "./job-artifact.ts";
 
 const actionName = "^[A-Za-z][A-Za-z0-9]*(\\.[A-Za-z][A-Za-z0-9]*)*$";
 /** Names of actions; what each of them says is the contract's business, not the authority's. */
@@ -65,6 +66,7 @@ const Artifact = Type.Object({
   kv: byAlias(Kv),
   store: byAlias(Store),
   consumers: byAlias(Consumer),
+  jobs: byAlias(JobArtifactSchema),
   state: byAlias(Type.Object({ ttlMs: Limit })),
 });
 

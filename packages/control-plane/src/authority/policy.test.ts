@@ -15,9 +15,10 @@ const service: AuthorityArtifact = {
   kv: {},
   store: {},
   consumers: {},
+  jobs: {},
   state: {},
 };
-const nothing = { kv: {}, store: {}, consumers: {} };
+const nothing = { kv: {}, store: {}, consumers: {}, jobs: null };
 
 function policy(artifact: AuthorityArtifact, provider = "S1") {
   const bindings = resolveBindings({

@@ -1,24 +1,21 @@
 import { canonicalJson, digestOf } from "@trellis/contract";
 import {
   controlSubject,
-  EVENT_STREAM,
   eventFilter,
   feedSubject,
   healthSubject,
   inboxPrefix,
-  listenerName,
   NOTICE_FILTER,
   NOTICES_GET_SUBJECT,
   noticeGetSubject,
   rpcSubject,
 } from "@trellis/protocol";
-import { MAX_LISTENERS } from "@trellis/runtime/node";
+import { JobsBindingSchema } from "@trellis/protocol/jobs";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { BoundResources } from "../resources/resources.ts";
 import type { AuthorityArtifact } from "./artifact.ts";
 import type { ResolvedBindings } from "./binding.ts";
-import { listensTo } from "./platform-access.ts";
 import { resourcePermissions } from "./resource-permissions.ts";
 
 const Names = Type.Array(Type.String());
@@ -44,8 +41,7 @@ const Policy = Type.Object({
   consumers: Type.Array(
     Type.Object({ stream: Type.String(), name: Type.String(), deadLetters: Type.String() }),
   ),
-  /** Its connections may have ephemeral listeners. */
-  listens: Type.Optional(Type.Boolean()),
+  jobs: Type.Union([JobsBindingSchema, Type.Null()]),
 });
 
 const compiled = Compile(Policy);
@@ -93,7 +89,7 @@ export function policyOf(input: {
     consumers: Object.values(resources.consumers)
       .map(({ stream, consumer: name, deadLetters }) => ({ stream, name, deadLetters }))
       .sort((left, right) => (left.name < right.name ? -1 : 1)),
-    ...(listensTo(artifact) ? { listens: true } : {}),
+    jobs: resources.jobs,
   };
 }
 
@@ -129,8 +125,6 @@ export function sharedPermissions(policy: TransportPolicy): Permissions {
     pub.add(`${controlPrefix(deployment)}.*`);
     pub.add(noticeGetSubject("route", deployment));
   }
-  // To verify the events of others.
-  if (policy.listens === true) pub.add("ctl.get.authorization.*").add("ctl.get.grants.*");
   if (policy.kind === "service") {
     pub.add("_INBOX.*.r.>").add("ctl.get.authorization.*").add("ctl.get.grants.*");
     pub.add(noticeGetSubject("route", policy.deployment));
@@ -157,20 +151,11 @@ export function compilePermissions(policy: TransportPolicy, connection: string):
 export function addConnection(shared: Permissions, policy: TransportPolicy, connection: string): Permissions {
   const { deployment, kind } = policy;
   const inbox = `${inboxPrefix(connection)}.>`;
-  const pulls = policy.listens === true ? listenerPulls(connection) : [];
-  if (kind !== "service") return { pub: [...shared.pub, ...pulls], sub: [inbox, ...shared.sub] };
+  if (kind !== "service") return { pub: shared.pub, sub: [inbox, ...shared.sub] };
   return {
-    pub: [...shared.pub, healthSubject({ kind, deployment, connection }), ...pulls],
+    pub: [...shared.pub, healthSubject({ kind, deployment, connection })],
     sub: [inbox, ...shared.sub, controlSubject(deployment, connection)],
   };
-}
-
-/** Pulling from the connection's own ephemeral consumers, which the control plane makes: nothing can be said to them. */
-function listenerPulls(connection: string): string[] {
-  return Array.from(
-    { length: MAX_LISTENERS },
-    (_, slot) => `$JS.API.CONSUMER.MSG.NEXT.${EVENT_STREAM}.${listenerName(connection, slot)}`,
-  );
 }
 
 export type PolicyChange = "equal" | "wider" | "narrower";

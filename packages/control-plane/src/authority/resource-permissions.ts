@@ -7,6 +7,7 @@ import {
   storeStreamName,
   storeWatchPrefix,
 } from "@trellis/protocol";
+import { jobsPermissions } from "@trellis/protocol/jobs";
 import type { Permissions, TransportPolicy } from "./policy.ts";
 
 /**
@@ -15,7 +16,7 @@ import type { Permissions, TransportPolicy } from "./policy.ts";
  * no consumer can be made at all.
  */
 export function resourcePermissions(
-  policy: Pick<TransportPolicy, "kv" | "store" | "consumers">,
+  policy: Pick<TransportPolicy, "kv" | "store" | "consumers" | "jobs">,
 ): Permissions {
   const pub: string[] = [];
   const sub: string[] = [];
@@ -39,6 +40,11 @@ export function resourcePermissions(
       `$JS.ACK.*.*.${stream}.${name}.>`,
       `${deadLetters}.*`,
     );
+  }
+  if (policy.jobs !== null) {
+    const { publish, subscribe } = jobsPermissions(policy.jobs);
+    pub.push(...publish);
+    sub.push(...subscribe);
   }
   return { pub, sub };
 }

@@ -16,20 +16,22 @@ import type { Clock } from "@trellis/runtime/node";
 import { type ResolvedBindings, resolveBindings } from "../authority/binding.ts";
 import type { Catalog } from "../authority/catalog.ts";
 import { grantsOf, sealGrants } from "../authority/grants.ts";
-import {
-  type GrantedUses,
-  grantedUses,
-  isPlatformOwned,
-  withListening,
-} from "../authority/platform-access.ts";
+import { type GrantedUses, grantedUses, isPlatformOwned } from "../authority/platform-access.ts";
 import { comparePolicies, policyOf, sealPolicy, type TransportPolicy } from "../authority/policy.ts";
 import type { Kicker } from "../authority/revoker.ts";
 import type { Statements } from "../authority/statements.ts";
 import type { Log } from "../config/log.ts";
 import type { KeyRing } from "../identity/key-ring.ts";
 import type { NoticePublisher } from "../notices/publisher.ts";
-import { ForeignResource } from "../resources/owned-streams.ts";
-import type { BoundResources, Resources } from "../resources/resources.ts";
+import { type BoundResources, blockingFailure } from "../resources/bound-resources.ts";
+import {
+  BrokerLimit,
+  ForeignResource,
+  type ResourceFailure,
+  ResourcesFailed,
+} from "../resources/resource-errors.ts";
+import type { Resources } from "../resources/resources.ts";
+import { impliedUses, isImplied } from "../state/state-use.ts";
 import {
   type AuthorizationRow,
   insertAuthorization,
@@ -113,25 +115,41 @@ export async function issue(
   );
 }
 
-/** Sees to it that the deployment has what its revision declares; gives what the process's own revision can use. */
+/**
+ * Sees to it that the deployment has what its revision declares; gives what the process's own revision can use. What
+ * cannot be had concerns only whom it keeps from working: a revision that asks too much takes nothing from the others.
+ */
 async function provision(deps: IssueDeps, admitted: Admitted): Promise<Result<BoundResources, Refusal>> {
   const { deployment, artifact } = admitted;
   const { participantId, participantDigest } = deployment;
   const present = await deps.catalog.artifact(deps.storage.queries, participantId, participantDigest);
+  let failures: readonly ResourceFailure[] = [];
   try {
     if (present !== undefined) await deps.resources.ensure(deployment, present);
-    return ok(await deps.resources.bindings(deployment, artifact));
   } catch (error) {
-    if (error instanceof ForeignResource) {
-      const hint = `"${error.resource}" exists on the broker and is not this deployment's; move it away.`;
-      return err(refusal("trellis.bootstrap.resource_refused", { hint }));
-    }
     deps.log.warn({ code: "trellis.resources.not_ready", deployment: deployment.name, error }, notReady);
-    return err(refusal("trellis.bootstrap.unavailable", { hint: notReady, retryAfterMs: 1_000 }));
+    if (!(error instanceof ResourcesFailed))
+      return err(refusal("trellis.bootstrap.unavailable", { hint: notReady, retryAfterMs: 1_000 }));
+    failures = error.failures;
   }
+  const bound = await deps.resources.bindings(deployment, artifact, failures);
+  const blocking = blockingFailure(artifact, bound, failures);
+  return blocking === undefined ? ok(bound) : err(refusalOf(blocking));
 }
 
-const notReady = "The broker did not make the resources of a contract; it will be tried again.";
+function refusalOf({ error }: ResourceFailure): Refusal {
+  if (error instanceof ForeignResource) {
+    const hint = `"${error.resource}" exists on the broker and is not this deployment's; move it away.`;
+    return refusal("trellis.bootstrap.resource_refused", { hint });
+  }
+  if (error instanceof BrokerLimit) {
+    const hint = `The broker has no room for "${error.resource}": ${error.limit}. Raise JetStream's limits, or ask for less.`;
+    return refusal("trellis.bootstrap.resource_refused", { hint });
+  }
+  return refusal("trellis.bootstrap.unavailable", { hint: notReady, retryAfterMs: 1_000 });
+}
+
+const notReady = "The broker did not make all resources of a contract; it will be tried again.";
 
 async function resolve(
   deps: IssueDeps,
@@ -139,9 +157,7 @@ async function resolve(
   continuity: Continuity,
 ): Promise<ResolvedBindings> {
   const { queries } = deps.storage;
-  const usable = await granted(deps, admitted);
-  const uses = withListening(admitted.artifact, usable.uses);
-  const refused = usable.refused.filter(({ api }) => !uses.some((use) => use.api === api));
+  const { uses, refused } = await usable(deps, admitted);
   if (uses.length === 0) return { bound: [], unbound: refused, ambiguous: [] };
   const current = new Map(continuity.before?.policy.used.map((use) => [use.api, use.deployment]));
   const chosen = await chosenBindings(queries, admitted.deployment.id);
@@ -150,11 +166,20 @@ async function resolve(
   return { ...resolved, unbound: [...resolved.unbound, ...refused] };
 }
 
-/** What of its contract's uses a deployment may have: the platform's own APIs are granted one by one. */
-async function granted(deps: IssueDeps, { artifact, deployment }: Admitted): Promise<GrantedUses> {
-  const { uses } = artifact;
+/** What of its contract's uses a deployment may have: the platform's own APIs are granted one by one, but for state. */
+async function usable(deps: IssueDeps, { artifact, deployment }: Admitted): Promise<GrantedUses> {
+  const uses = artifact.uses.filter((use) => !isImplied(use, artifact));
+  const granted = await grantedOf(deps, uses, deployment.id);
+  return { ...granted, uses: [...granted.uses, ...impliedUses(artifact)] };
+}
+
+async function grantedOf(
+  deps: IssueDeps,
+  uses: GrantedUses["uses"],
+  deployment: string,
+): Promise<GrantedUses> {
   if (deps.platformApisAreOpen || !uses.some((use) => isPlatformOwned(use.api))) return { uses, refused: [] };
-  return grantedUses(uses, (await findPlatformGrants(deps.storage.queries, deployment.id)).rpc);
+  return grantedUses(uses, (await findPlatformGrants(deps.storage.queries, deployment)).rpc);
 }
 
 async function authorize(deps: IssueDeps, draft: Draft): Promise<BootstrapAnswer> {

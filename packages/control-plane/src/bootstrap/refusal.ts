@@ -20,7 +20,10 @@ const kinds = {
   "trellis.bootstrap.artifact_required": [409, "The participant's contract has to be sent."],
   "trellis.bootstrap.connection_mismatch": [409, "The connection belongs to other keys."],
   "trellis.bootstrap.participant_mismatch": [409, "The participant is not the one that is installed here."],
-  "trellis.bootstrap.binding_ambiguous": [409, "Several deployments provide an API that is used."],
+  "trellis.bootstrap.binding_ambiguous": [
+    409,
+    "Several deployments provide an API that is used; `trellis svc bind` chooses one.",
+  ],
   "trellis.bootstrap.resource_refused": [409, "A resource of the contract cannot be had."],
   "trellis.bootstrap.request_replayed": [409, "The request id was used before."],
   "trellis.bootstrap.rate_limited": [429, "Too many failed requests."],

@@ -3,6 +3,7 @@ import type { Result } from "@trellis/result";
 import { Type } from "typebox";
 import {
   ArtifactInvalid,
+  BindingRefused,
   CursorInvalid,
   IdentityRefused,
   NameRefused,
@@ -12,6 +13,7 @@ import {
 } from "./errors.ts";
 import {
   ApiSchema,
+  BindingSchema,
   ConnectionSchema,
   DeploymentSchema,
   GrantsViewSchema,
@@ -65,7 +67,7 @@ export const coreApi = defineApi(
       }),
       "Core.Deployments.Get": rpc({
         input: byId,
-        output: Type.Object({ deployment: DeploymentSchema }),
+        output: Type.Object({ deployment: DeploymentSchema, bindings: Type.Array(BindingSchema) }),
         errors: [NotKnown],
         idempotent: true,
       }),
@@ -79,6 +81,14 @@ export const coreApi = defineApi(
         input: Type.Object({ id: Id, digest: Type.Optional(Type.String({ maxLength: 64 })) }),
         output: Type.Object({ deployment: DeploymentSchema }),
         errors: [NotKnown, PlatformOwned],
+        idempotent: true,
+      }),
+      "Core.Deployments.Bind": rpc({
+        description:
+          "Chooses which deployment provides a used API: needed where several do. Without a provider the choice is withdrawn.",
+        input: Type.Object({ id: Id, api: Id, provider: Type.Optional(Id) }),
+        output: Type.Object({ bindings: Type.Array(BindingSchema) }),
+        errors: [NotKnown, PlatformOwned, BindingRefused],
         idempotent: true,
       }),
       "Core.Deployments.Disable": rpc({
@@ -188,7 +198,8 @@ export const coreApi = defineApi(
 
 type CoreActions = (typeof coreApi)["rpc"];
 
-type HandlerOf<A> =
+/** An action as a plain function of its input. */
+export type HandlerOf<A> =
   A extends RpcAction<infer I, infer O, infer E>
     ? (input: OutputOf<I>) => Promise<Result<InputOf<O>, InstanceType<E>>>
     : never;

@@ -3,6 +3,7 @@ import { isPlatformOwned } from "../authority/platform-access.ts";
 import { findDeploymentNamed, listDeployments, setDeploymentDisabled } from "../storage/deployments.ts";
 import { findParticipant, findParticipantByDigest } from "../storage/participants.ts";
 import type { CoreHandlersOf } from "./api.ts";
+import { bind, bindingViews } from "./bindings.ts";
 import { NameRefused, NotKnown } from "./errors.ts";
 import type { CoreDeps } from "./handlers.ts";
 import { platformOwned } from "./ownership.ts";
@@ -24,7 +25,8 @@ export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
 
     "Core.Deployments.Get": async (input) => {
       const row = await findDeploymentNamed(queries, input.id);
-      return row === undefined ? unknown(input.id) : ok({ deployment: deploymentView(row) });
+      if (row === undefined) return unknown(input.id);
+      return ok({ deployment: deploymentView(row), bindings: await bindingViews(queries, row.id) });
     },
 
     "Core.Deployments.Create": async (input) => {
@@ -55,6 +57,8 @@ export function deploymentHandlers({ plane, actor }: CoreDeps): CoreHandlersOf<"
       if (participant.digest === row.participantDigest) return ok({ deployment: deploymentView(row) });
       return ok({ deployment: deploymentView(await installer.redeploy(row, participant.digest, actor)) });
     },
+
+    "Core.Deployments.Bind": (input) => bind({ plane, actor }, input),
 
     /** Ends every connection of the deployment; callers learn that its route is void. */
     "Core.Deployments.Disable": async (input) => {

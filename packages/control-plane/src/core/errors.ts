@@ -36,6 +36,18 @@ export const PlatformOwned = defineError("PlatformOwned", {
   data: Type.Object({ id: Type.String() }),
   message: ({ id }) => `"${id}" belongs to the platform and cannot be changed so.`,
 });
+/** The deployment's contract does not use the API, or the provider's does not implement it. */
+export const BindingRefused = defineError("BindingRefused", {
+  data: Type.Object({
+    api: Type.String(),
+    deployment: Type.String(),
+    problem: Type.Union([Type.Literal("not_used"), Type.Literal("not_provided")]),
+  }),
+  message: ({ api, deployment, problem }) =>
+    problem === "not_used"
+      ? `"${deployment}" does not use ${api}.`
+      : `"${deployment}" does not provide ${api}.`,
+});
 /** Somebody else changed it meanwhile. */
 export const RevisionStale = defineError("RevisionStale", {
   data: Type.Object({ revision: Type.Integer() }),

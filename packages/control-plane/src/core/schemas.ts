@@ -21,6 +21,9 @@ export const DeploymentSchema = Type.Object({
   createdAt: Time,
 });
 
+/** Which deployment an administrator chose to provide a used API. */
+export const BindingSchema = Type.Object({ api: Id, provider: Id });
+
 export const InstanceSchema = Type.Object({
   id: Id,
   deployment: Id,

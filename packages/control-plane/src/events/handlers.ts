@@ -1,155 +1,124 @@
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { EVENT_HEADERS, readEventSubject } from "@trellis/protocol";
-import { err, ok } from "@trellis/result";
-import { NotKnown } from "../core/errors.ts";
-import type { CoreDeps } from "../core/handlers.ts";
+import { utf8Text } from "@trellis/protocol";
+import { err, ok, type Result } from "@trellis/result";
+import { type CursorInvalid, NotKnown } from "../core/errors.ts";
 import { nextCursor, readPage } from "../core/page.ts";
 import type { Plane } from "../plane.ts";
-import type { DeploymentRow } from "../storage/deployments.ts";
-import { deploymentIdOf, findDeployment, findDeploymentNamed } from "../storage/deployments.ts";
-import { listConsumers } from "../storage/resources.ts";
-import { BrokerRefused, type EventsHandlers } from "./api.ts";
-import { consumerView } from "./consumer-view.ts";
-import { DeadLetterStore, type StoredLetter } from "./dead-letter-store.ts";
-import { recentEvents } from "./recent.ts";
+import { secretOf } from "../resources/wanted.ts";
+import { findDeployment, findDeploymentNamed } from "../storage/deployments.ts";
+import { resourcesOf } from "../storage/resources.ts";
+import type { EventsHandlers } from "./api.ts";
+import type { ConsumerPlace, DeadLetterDesk, StoredLetter } from "./dead-letter-desk.ts";
 
-/** Bytes of a payload that an answer carries. */
-const maxShown = 256 * 1024;
+export interface EventsDeps {
+  readonly plane: Plane;
+  readonly desk: DeadLetterDesk;
+  /** Stands in the audit rows. */
+  readonly actor: string;
+}
 
-/** The administrator's handlers of the events API over one control plane. */
-export function eventsHandlers(plane: Plane, actor: CoreDeps["actor"]): EventsHandlers {
-  const { links, storage, revoker } = plane;
-  const { queries } = storage;
-  const manager = () => jetstreamManager(links.app, { checkAPI: false });
-  const letters = new DeadLetterStore(links.app, manager, jetstream(links.app, { checkAPI: false }));
-  const named = async (id: string) => findDeploymentNamed(queries, id);
-  const audit = (action: string, input: { deployment: string; consumer: string }, done: number) =>
-    storage.mutate(
-      revoker.audit(actor.name, action, input.deployment, {
-        consumer: input.consumer,
-        letters: String(done),
-      }),
-      async () => undefined,
-    );
+type Unknown = InstanceType<typeof NotKnown>;
+type Asked = Parameters<EventsHandlers["Events.DeadLetters.Replay"]>[0];
 
-  /** Settles letters one after another: a letter that is gone is no error, somebody else was quicker. */
-  const settle = async (
-    input: { deployment: string; consumer: string; sequences: readonly number[] },
-    action: "replay" | "discard",
-  ) => {
-    const deployment = await named(input.deployment);
-    if (deployment === undefined) return unknown("deployment", input.deployment);
-    const done: number[] = [];
-    const missing: number[] = [];
-    try {
-      for (const sequence of input.sequences) {
-        const stored = await letters.get(deployment, input.consumer, sequence);
-        const settled = stored !== undefined && (await apply(letters, deployment, { stored, action }));
-        (settled ? done : missing).push(sequence);
-      }
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      const problem = `The broker refused: ${why}. ${done.length} of ${input.sequences.length} are done.`;
-      return err(new BrokerRefused({ data: { problem } }));
-    } finally {
-      if (done.length > 0) await audit(`events.${action}`, input, done.length);
-    }
-    return ok({ done, missing });
-  };
-
+/** The handlers of `trellis.events@v1` over one control plane. */
+export function eventsHandlers(deps: EventsDeps): EventsHandlers {
+  const { plane, desk } = deps;
+  const { queries } = plane.storage;
   return {
-    "Events.Consumers.List": async (input) => {
-      const page = readPage("consumers", input);
-      if (page.isErr()) return err(page.error);
-      const filter = await deploymentIdOf(queries, input.deployment);
-      const { rows, next } = await listConsumers(queries, page.value, filter);
-      const consumers = await Promise.all(
-        rows.map(async (row) => {
-          const deployment = await findDeployment(queries, row.deploymentId);
-          return deployment === undefined
-            ? []
-            : [await consumerView(await manager(), letters, { row, deployment })];
-        }),
-      );
-      return ok({ consumers: consumers.flat(), ...nextCursor("consumers", next) });
+    "Events.Consumers.List": async ({ deployment }) => {
+      const one = deployment === undefined ? undefined : await findDeploymentNamed(queries, deployment);
+      if (deployment !== undefined && one === undefined) return unknown("deployment", deployment);
+      const rows = await queries
+        .selectFrom("resources")
+        .select(["deploymentId", "alias"])
+        .where("kind", "=", "consumer")
+        .$if(one !== undefined, (query) => query.where("deploymentId", "=", one?.id ?? ""))
+        .execute();
+      const consumers = [];
+      for (const { deploymentId, alias } of rows) {
+        const row = await findDeployment(queries, deploymentId);
+        if (row === undefined) continue;
+        const standing = await desk.standing({ secret: secretOf(row), alias });
+        consumers.push({ deployment: deploymentId, service: row.name, consumer: alias, ...standing });
+      }
+      return ok({ consumers });
     },
 
     "Events.DeadLetters.List": async (input) => {
-      const deployment = await named(input.deployment);
-      if (deployment === undefined) return unknown("deployment", input.deployment);
+      const place = await placeOf(deps, input);
+      if (place.isErr()) return err(place.error);
       const page = readPage("dead-letters", input);
       if (page.isErr()) return err(page.error);
-      const { consumer: alias, reason } = input;
-      if (alias !== undefined && !isAlias(alias)) return unknown("consumer", alias);
-      const { letters: found, next } = await letters.page(deployment, {
-        alias,
-        after: Number(page.value.after ?? 0),
-        limit: page.value.limit,
-        fits: ({ letter }) => reason === undefined || letter.reason === reason,
-      });
-      const cursor = nextCursor("dead-letters", next === undefined ? undefined : String(next));
-      return ok({ deadLetters: found.map((stored) => letterView(deployment, stored)), ...cursor });
+      const { limit, after } = page.value;
+      const { letters, next } = await desk.page(place.value, Number(after ?? 1), limit);
+      return ok({ letters: letters.map(viewOf), ...nextCursor("dead-letters", next?.toString()) });
     },
 
-    "Events.DeadLetters.Get": async ({ deployment: id, consumer, sequence }) => {
-      const deployment = await named(id);
-      if (deployment === undefined) return unknown("deployment", id);
-      const stored = isAlias(consumer) ? await letters.get(deployment, consumer, sequence) : undefined;
-      if (stored === undefined) return unknown("dead letter", `${consumer} ${sequence}`);
-      const payload = await letters.payload(stored);
-      const shown = payload === undefined || payload.length > maxShown ? {} : { payload: textOf(payload) };
-      return ok({ deadLetter: { ...letterView(deployment, stored), headers: headersOf(stored), ...shown } });
+    "Events.DeadLetters.Get": async (input) => {
+      const place = await placeOf(deps, input);
+      if (place.isErr()) return err(place.error);
+      const letter = await desk.get(place.value, input.sequence);
+      if (letter === undefined) return unknown("dead letter", String(input.sequence));
+      const data = await desk.payload(letter);
+      const payload = data === undefined ? undefined : utf8Text(data);
+      return ok({ letter: viewOf(letter), ...(payload === undefined ? {} : { payload }) });
     },
 
-    "Events.DeadLetters.Replay": (input) => settle(input, "replay"),
-    "Events.DeadLetters.Discard": (input) => settle(input, "discard"),
-    "Events.Recent": async (input) => ok(await recentEvents(await manager(), queries, input)),
+    "Events.DeadLetters.Replay": (input) =>
+      change(deps, input, { action: "replay", one: (place, letter) => desk.replay(place, letter) }),
+
+    "Events.DeadLetters.Discard": (input) =>
+      change(deps, input, {
+        action: "discard",
+        one: async (place, letter) => {
+          await desk.discard(place, letter);
+          return true;
+        },
+      }),
   };
 }
 
-async function apply(
-  letters: DeadLetterStore,
-  deployment: DeploymentRow,
-  { stored, action }: { stored: StoredLetter; action: "replay" | "discard" },
-): Promise<boolean> {
-  if (action === "replay") return letters.replay(deployment, stored);
-  await letters.discard(deployment, stored);
-  return true;
+async function change(
+  deps: EventsDeps,
+  input: Asked,
+  { action, one }: { action: string; one: (place: ConsumerPlace, letter: StoredLetter) => Promise<boolean> },
+): Promise<Result<{ changed: number; cursor?: string }, Unknown | InstanceType<typeof CursorInvalid>>> {
+  const { plane, desk, actor } = deps;
+  const found = await placeOf(deps, input);
+  if (found.isErr()) return err(found.error);
+  const place = found.value;
+  const audit = plane.revoker.audit(actor, `dead_letters.${action}`, `${input.deployment}/${input.consumer}`);
+  await plane.storage.mutate(audit, () => Promise.resolve());
+  if (input.sequence !== undefined) {
+    const letter = await desk.get(place, input.sequence);
+    if (letter === undefined) return unknown("dead letter", String(input.sequence));
+    return ok({ changed: (await one(place, letter)) ? 1 : 0 });
+  }
+  const page = readPage("dead-letters", input);
+  if (page.isErr()) return err(page.error);
+  const { letters, next } = await desk.page(place, Number(page.value.after ?? 1), page.value.limit);
+  let changed = 0;
+  // One after the other: in the order in which they came.
+  for (const letter of letters) if (await one(place, letter)) changed += 1;
+  return ok({ changed, ...nextCursor("dead-letters", next?.toString()) });
+}
+
+async function placeOf(
+  { plane }: EventsDeps,
+  { deployment, consumer }: { deployment: string; consumer: string },
+): Promise<Result<ConsumerPlace, Unknown>> {
+  const { queries } = plane.storage;
+  const row = await findDeploymentNamed(queries, deployment);
+  if (row === undefined) return unknown("deployment", deployment);
+  const rows = await resourcesOf(queries, row.id);
+  const there = rows.some(({ kind, alias }) => kind === "consumer" && alias === consumer);
+  return there ? ok({ secret: secretOf(row), alias: consumer }) : unknown("consumer", consumer);
+}
+
+function viewOf({ sequence, event, api, eventId, letter }: StoredLetter) {
+  const { reason, error, attempts, storedAt, at } = letter;
+  return { sequence, event, api, eventId, reason, error, attempts, storedAt, at };
 }
 
 function unknown(kind: string, id: string) {
   return err(new NotKnown({ data: { kind, id } }));
-}
-
-/** It becomes a token of a subject. */
-function isAlias(text: string): boolean {
-  return /^[A-Za-z][A-Za-z0-9_-]*$/.test(text);
-}
-
-function letterView(deployment: DeploymentRow, { letter, alias, sequence, message }: StoredLetter) {
-  const address = readEventSubject(letter.subject);
-  const { reason, error, attempts, subject, storedAt, at } = letter;
-  return {
-    deployment: deployment.id,
-    consumer: alias,
-    sequence,
-    api: address?.api ?? "",
-    event: address?.action ?? "",
-    id: message.header.get(EVENT_HEADERS.id),
-    subject,
-    reason,
-    error,
-    attempts,
-    storedAt,
-    at,
-  };
-}
-
-function headersOf({ message }: StoredLetter): Record<string, string> {
-  return Object.fromEntries([...message.header].map(([name, [value = ""]]) => [name, value]));
-}
-
-/** What is not UTF-8 is shown with replacement characters: it is for people to look at. */
-function textOf(data: Uint8Array): string {
-  return new TextDecoder().decode(data);
 }

@@ -19,20 +19,19 @@ export function consumerConfig(
     max_deliver: -1,
     ...changeableConfig(spec, metadata),
     ...beginning(spec.replay),
-    ...(spec.ordering === "none" ? {} : pinned),
   };
 }
 
 /** One replica at a time has the events: the keys' order is then its own to keep. */
-const pinned: Partial<ConsumerConfig> = {
+const pinned: Partial<ConsumerUpdateConfig> = {
   priority_groups: ["key"],
   priority_policy: "pinned_client",
   priority_timeout: pinnedMs * nanos,
 };
 
-/** What may change of one that exists. Where it began and how it is shared are decided once. */
+/** What may change of one that exists. Where it began is decided once. */
 export function changeableConfig(
-  { filters, ackWaitMs }: ConsumerSpec,
+  { filters, ackWaitMs, ordering }: ConsumerSpec,
   metadata: Record<string, string>,
 ): Partial<ConsumerUpdateConfig> {
   return {
@@ -40,6 +39,7 @@ export function changeableConfig(
     max_ack_pending: maxAckPending,
     filter_subjects: [...filters],
     metadata,
+    ...(ordering === "none" ? {} : pinned),
   };
 }
 

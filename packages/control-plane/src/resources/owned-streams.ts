@@ -1,5 +1,14 @@
-import { JetStreamApiError, type JetStreamManager, type StreamInfo } from "@nats-io/jetstream";
+import {
+  type ConsumerConfig,
+  type ConsumerCreateOptions,
+  type ConsumerUpdateConfig,
+  JetStreamApiError,
+  type JetStreamManager,
+  type StreamInfo,
+} from "@nats-io/jetstream";
+import { jobsLayout } from "@trellis/protocol/jobs";
 import { changeableConfig, consumerConfig } from "./consumer-config.ts";
+import { BrokerLimit, ForeignResource } from "./resource-errors.ts";
 import { streamConfig, type WantedStream } from "./stream-config.ts";
 import { streamOf, type WantedResource } from "./wanted.ts";
 
@@ -10,19 +19,18 @@ export interface Owner {
   readonly deployment: string;
 }
 
-/** Something of this name is there, and it is not this deployment's: it is left alone. */
-export class ForeignResource extends Error {
-  override readonly name = "ForeignResource";
-  readonly resource: string;
-
-  constructor(resource: string) {
-    super(`"${resource}" exists on the broker and belongs to somebody else.`);
-    this.resource = resource;
-  }
+/** What a stream holds. */
+export interface Usage {
+  readonly messages: number;
+  readonly bytes: number;
 }
 
 const streamExists = 10058;
 const streamUnknown = 10059;
+/** Another stream has taken the subjects: nobody of ours would. */
+const subjectsOverlap = 10065;
+/** Streams, consumers, bytes: of the account, or of the server. */
+const limitsReached = new Set([10002, 10023, 10026, 10027, 10028, 10047, 10113, 10122]);
 const consumerUnknown = 10014;
 const consumerExists = new Set([10013, 10148]);
 
@@ -39,18 +47,43 @@ export class OwnedStreams {
     this.#replicas = replicas;
   }
 
-  /** Makes a resource, or changes the one that is there to what is wanted. Throws a `ForeignResource`. */
-  async ensure(owner: Owner, wanted: WantedResource): Promise<void> {
-    const manager = await this.#manager();
-    const mark = markOf(owner, wanted);
+  /**
+   * Makes a resource, or changes the one that is there to what is wanted; says whether it was made. Throws a
+   * `ForeignResource` or a `BrokerLimit`.
+   */
+  async ensure(owner: Owner, wanted: WantedResource): Promise<boolean> {
+    try {
+      return await this.#ensure(await this.#manager(), wanted, markOf(owner, wanted));
+    } catch (error) {
+      const label = wanted.alias === "" ? wanted.kind : wanted.alias;
+      if (!(error instanceof JetStreamApiError)) throw error;
+      if (error.code === subjectsOverlap) throw new ForeignResource(label);
+      throw limitsReached.has(error.code) ? new BrokerLimit(label, error) : error;
+    }
+  }
+
+  async #ensure(
+    manager: JetStreamManager,
+    wanted: WantedResource,
+    mark: Record<string, string>,
+  ): Promise<boolean> {
     if (wanted.kind === "consumer") return ensureConsumer(manager, wanted, mark);
-    await this.#ensureStream(manager, { ...streamConfig(wanted), metadata: mark }, wanted.alias);
+    if (wanted.kind === "jobs") return this.#ensureJobs(manager, wanted, mark);
+    const label = wanted.alias === "" ? wanted.kind : wanted.alias;
+    return this.#ensureStream(manager, { ...streamConfig(wanted), metadata: mark }, label);
   }
 
   /** Makes or changes a stream that all deployments share. */
   async ensureShared(platform: string, wanted: WantedStream): Promise<void> {
     const mark = markOf({ platform, deployment: "*" }, { kind: "shared", alias: "" });
     await this.#ensureStream(await this.#manager(), { ...wanted, metadata: mark }, wanted.name);
+  }
+
+  /** How much is in a resource's stream; `undefined` when the broker does not have it. */
+  async usage(resource: Pick<WantedResource, "kind" | "name">): Promise<Usage | undefined> {
+    const manager = await this.#manager();
+    const info = await orMissing(manager.streams.info(streamOf(resource)), streamUnknown);
+    return info === undefined ? undefined : { messages: info.state.messages, bytes: info.state.bytes };
   }
 
   /** Deletes a resource with all that is in it; says whether it was there. Throws a `ForeignResource`. */
@@ -64,19 +97,52 @@ export class OwnedStreams {
       if (!isMarked(info.config.metadata, mark)) throw new ForeignResource(resource.alias);
       return manager.consumers.delete(stream, resource.name);
     }
-    const info = await orMissing(manager.streams.info(stream), streamUnknown);
-    if (info === undefined) return false;
-    if (!isMarked(info.config.metadata, mark)) throw new ForeignResource(resource.alias);
-    return manager.streams.delete(stream);
+    const streams = resource.kind === "jobs" ? [stream, jobsBucketStream(stream)] : [stream];
+    let there = false;
+    for (const name of streams) {
+      const info = await orMissing(manager.streams.info(name), streamUnknown);
+      if (info === undefined) continue;
+      if (!isMarked(info.config.metadata, mark)) throw new ForeignResource(resource.alias);
+      there = await manager.streams.delete(name);
+    }
+    return there;
   }
 
-  async #ensureStream(manager: JetStreamManager, wanted: WantedStream, label: string): Promise<void> {
+  /** Consumers of queues that are no longer declared stay: there may be jobs in them. */
+  async #ensureJobs(
+    manager: JetStreamManager,
+    { spec }: Extract<WantedResource, { kind: "jobs" }>,
+    mark: Record<string, string>,
+  ): Promise<boolean> {
+    const { stream, bucket, consumers } = jobsLayout({ ...spec, replicas: this.#replicas });
+    let made = false;
+    for (const layout of [stream, bucket]) {
+      const config = { ...layout, subjects: [...layout.subjects], metadata: mark };
+      made = (await this.#ensureStream(manager, config, "jobs")) || made;
+    }
+    for (const { filter_subjects, durable_name, ...rest } of consumers) {
+      const whole = { ...rest, filter_subjects: [...filter_subjects], metadata: mark };
+      const { ack_policy: _, deliver_policy: __, ...changeable } = whole;
+      const place = { stream: stream.name, name: durable_name, label: "jobs", mark };
+      await addOrUpdate(manager, place, { whole, changeable });
+    }
+    return made;
+  }
+
+  async #ensureStream(manager: JetStreamManager, wanted: WantedStream, label: string): Promise<boolean> {
     const config = { ...wanted, num_replicas: this.#replicas };
-    const made = await addStream(manager, config);
-    if (made !== undefined) return requireFlags(made, config);
-    const { config: found } = await manager.streams.info(config.name);
+    const before = await orMissing(manager.streams.info(config.name), streamUnknown);
+    // To add one that is there as it is wanted does nothing, and writes nothing.
+    const added = before === undefined || isMarked(before.config.metadata, config.metadata ?? {});
+    const made = added ? await addStream(manager, config) : undefined;
+    if (made !== undefined) {
+      requireFlags(made, config);
+      return before === undefined;
+    }
+    const { config: found } = before ?? (await manager.streams.info(config.name));
     if (!isMarked(found.metadata, config.metadata ?? {})) throw new ForeignResource(label);
     requireFlags(await manager.streams.update(config.name, withDefaults(config)), config);
+    return false;
   }
 }
 
@@ -107,21 +173,49 @@ async function ensureConsumer(
   manager: JetStreamManager,
   wanted: Extract<WantedResource, { kind: "consumer" }>,
   mark: Record<string, string>,
-): Promise<void> {
-  const stream = streamOf(wanted);
+): Promise<boolean> {
   const { name, spec, alias } = wanted;
-  const found = await orMissing(manager.consumers.info(stream, name), consumerUnknown);
+  const place = { stream: streamOf(wanted), name, label: alias, mark };
+  return addOrUpdate(manager, place, {
+    whole: consumerConfig(name, spec, mark),
+    changeable: changeableConfig(spec, mark),
+  });
+}
+
+interface ConsumerPlace {
+  readonly stream: string;
+  readonly name: string;
+  /** What it is called where people read it. */
+  readonly label: string;
+  readonly mark: Record<string, string>;
+}
+
+/** Says whether it was made. */
+async function addOrUpdate(
+  manager: JetStreamManager,
+  place: ConsumerPlace,
+  { whole, changeable }: { whole: Partial<ConsumerConfig>; changeable: Partial<ConsumerUpdateConfig> },
+): Promise<boolean> {
+  const { stream, name, label, mark } = place;
+  let found = await orMissing(manager.consumers.info(stream, name), consumerUnknown);
   if (found === undefined) {
     try {
-      await manager.consumers.add(stream, consumerConfig(name, spec, mark));
-      return;
+      await manager.consumers.add(stream, { ...whole, durable_name: name });
+      return true;
     } catch (error) {
-      // Another control plane made it in this moment.
+      // Another control plane made it in this moment, or somebody else has.
       if (!(error instanceof JetStreamApiError && consumerExists.has(error.code))) throw error;
+      found = await manager.consumers.info(stream, name);
     }
-  } else if (!isMarked(found.config.metadata, mark)) throw new ForeignResource(alias);
-  await manager.consumers.update(stream, name, changeableConfig(spec, mark));
+  }
+  if (!isMarked(found.config.metadata, mark)) throw new ForeignResource(label);
+  // What an update leaves out stays, and the client's own has no way to take priorities away: so all of it is named.
+  const { priority_groups: _, priority_policy: __, priority_timeout: ___, ...kept } = found.config;
+  await manager.consumers.add(stream, { ...kept, ...changeable }, asUpdate);
+  return false;
 }
+
+const asUpdate: ConsumerCreateOptions & { readonly action: "update" } = { action: "update" };
 
 async function orMissing<T>(asked: Promise<T>, missing: number): Promise<T | undefined> {
   try {
@@ -146,4 +240,9 @@ function isMarked(
   mark: Record<string, string>,
 ): boolean {
   return Object.entries(mark).every(([key, value]) => metadata?.[key] === value);
+}
+
+/** The bucket of keys, rates and schedules that stands beside a stream of jobs. */
+function jobsBucketStream(stream: string): string {
+  return `KV_jobs_${stream.slice("JOBS_".length)}`;
 }

@@ -34,7 +34,7 @@ export const eventStream: WantedStream = {
 };
 
 /** The stream behind a bucket, a store, or a deployment's dead letters. */
-export function streamConfig(wanted: Exclude<WantedResource, { kind: "consumer" }>): WantedStream {
+export function streamConfig(wanted: Exclude<WantedResource, { kind: "consumer" | "jobs" }>): WantedStream {
   const name = streamOf(wanted);
   switch (wanted.kind) {
     case "kv":

@@ -92,12 +92,13 @@ export function deploymentRows(queries: Queries): Promise<DeploymentRow[]> {
   return queries.selectFrom("deployments").selectAll().execute();
 }
 
-/** The providers that an administrator chose for a deployment's used APIs. */
+/** The providers that an administrator chose for a deployment's used APIs, by API. */
 export async function chosenBindings(queries: Queries, deploymentId: string): Promise<Map<string, string>> {
   const rows = await queries
     .selectFrom("bindings")
     .select(["api", "providerId"])
     .where("deploymentId", "=", deploymentId)
+    .orderBy("api")
     .execute();
   return new Map(rows.map((row) => [row.api, row.providerId]));
 }
@@ -114,5 +115,14 @@ export async function chooseBinding(
     .onConflict((conflict) =>
       conflict.columns(["deploymentId", "api"]).doUpdateSet({ providerId, createdAt: now }),
     )
+    .execute();
+}
+
+/** Withdraws the choice of a provider. */
+export async function forgetBinding(queries: Queries, deploymentId: string, api: string): Promise<void> {
+  await queries
+    .deleteFrom("bindings")
+    .where("deploymentId", "=", deploymentId)
+    .where("api", "=", api)
     .execute();
 }

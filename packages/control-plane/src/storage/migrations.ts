@@ -9,6 +9,8 @@ const migrations: Record<string, Migration> = {
   "0002-sessions": { up: createSessions },
   "0003-resources": { up: createResources },
   "0004-authorization-age": { up: (database) => index(database, "authorizations", ["expiresAt"]) },
+  "0006-jobs": { up: createJobs },
+  "0007-state": { up: createState },
 };
 
 /** Brings a database to the newest schema; throws what went wrong, with the name of the migration. */
@@ -179,6 +181,41 @@ async function createResources(database: Kysely<unknown>): Promise<void> {
     .addColumn("createdAt", "bigint", (column) => column.notNull())
     .addColumn("updatedAt", "bigint", (column) => column.notNull())
     .addUniqueConstraint("resourcesOwner", ["deploymentId", "kind", "alias"])
+    .execute();
+}
+
+async function createJobs(database: Kysely<unknown>): Promise<void> {
+  await database.schema
+    .createTable("jobs")
+    .addColumn("deploymentId", "text", (column) => column.notNull())
+    .addColumn("queue", "text", (column) => column.notNull())
+    .addColumn("id", "text", (column) => column.notNull())
+    .addColumn("state", "text", (column) => column.notNull())
+    .addColumn("createdAt", "bigint", (column) => column.notNull())
+    .addColumn("updatedAt", "bigint", (column) => column.notNull())
+    .addColumn("error", "text")
+    .addColumn("snapshot", "text", (column) => column.notNull())
+    .addColumn("sequence", "bigint", (column) => column.notNull())
+    .addPrimaryKeyConstraint("jobsPrimary", ["deploymentId", "queue", "id"])
+    .execute();
+  await index(database, "jobs", ["createdAt", "id"]);
+  await index(database, "jobs", ["deploymentId", "queue", "state", "createdAt"]);
+  await index(database, "jobs", ["state", "updatedAt"]);
+}
+
+async function createState(database: Kysely<unknown>): Promise<void> {
+  await database.schema
+    .createTable("state")
+    .addColumn("principal", "text", (column) => column.notNull())
+    .addColumn("participantId", "text", (column) => column.notNull())
+    .addColumn("alias", "text", (column) => column.notNull())
+    .addColumn("value", "text")
+    .addColumn("version", "integer", (column) => column.notNull())
+    .addColumn("revision", "bigint", (column) => column.notNull())
+    .addColumn("write", "text", (column) => column.notNull())
+    .addColumn("updatedAt", "bigint", (column) => column.notNull())
+    .addColumn("expiresAt", "bigint")
+    .addPrimaryKeyConstraint("statePrimary", ["principal", "participantId", "alias"])
     .execute();
 }
 

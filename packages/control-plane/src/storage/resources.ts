@@ -10,6 +10,11 @@ export function resourcesOf(queries: Queries, deploymentId: string): Promise<Res
   return queries.selectFrom("resources").selectAll().where("deploymentId", "=", deploymentId).execute();
 }
 
+/** What deployments declare now and so must have. */
+export function attachedResources(queries: Queries): Promise<ResourceRow[]> {
+  return queries.selectFrom("resources").selectAll().where("state", "=", "attached").execute();
+}
+
 export function findResource(queries: Queries, id: string): Promise<ResourceRow | undefined> {
   return queries.selectFrom("resources").selectAll().where("id", "=", id).executeTakeFirst();
 }
@@ -23,24 +28,6 @@ export async function listResources(
     .selectFrom("resources")
     .selectAll()
     .$if(page.after !== undefined, (query) => query.where("id", ">", page.after ?? ""))
-    .$if(deploymentId !== undefined, (query) => query.where("deploymentId", "=", deploymentId ?? ""))
-    .orderBy("id")
-    .limit(page.limit + 1)
-    .execute();
-  return cutPage(rows, page.limit, (row) => row.id);
-}
-
-/** The durable consumers of all deployments, or of one. */
-export async function listConsumers(
-  queries: Queries,
-  page: PageRequest,
-  deploymentId?: string,
-): Promise<Page<ResourceRow>> {
-  const rows = await queries
-    .selectFrom("resources")
-    .selectAll()
-    .where("kind", "=", "consumer")
-    .where("id", ">", page.after ?? "")
     .$if(deploymentId !== undefined, (query) => query.where("deploymentId", "=", deploymentId ?? ""))
     .orderBy("id")
     .limit(page.limit + 1)

@@ -130,7 +130,7 @@ export interface PendingNoticesTable {
 export interface ResourcesTable {
   id: string;
   deploymentId: string;
-  kind: "kv" | "store" | "consumer" | "dead-letters";
+  kind: "kv" | "store" | "consumer" | "dead-letters" | "jobs";
   /** Empty for what a deployment has one of. */
   alias: string;
   /** Physical name. */
@@ -141,6 +141,39 @@ export interface ResourcesTable {
   state: "attached" | "detached";
   createdAt: number;
   updatedAt: number;
+}
+
+/** A value of a principal in a participant. One that was deleted stays, without its value: revisions never repeat. */
+export interface StateTable {
+  /** Kind and id, with a space between. */
+  principal: string;
+  participantId: string;
+  alias: string;
+  /** JSON text, or null when there is none. */
+  value: string | null;
+  /** Of the representation. */
+  version: number;
+  revision: number;
+  /** Names the write that it is of: one that is repeated is found again. */
+  write: string;
+  updatedAt: number;
+  expiresAt: number | null;
+}
+
+/** A job as its events tell of it: what lists and counts are read from. The stream is the truth. */
+export interface JobsTable {
+  deploymentId: string;
+  queue: string;
+  id: string;
+  state: string;
+  createdAt: number;
+  updatedAt: number;
+  /** Type and message of its last error. */
+  error: string | null;
+  /** JSON of the snapshot. */
+  snapshot: string;
+  /** Of the newest event that is in the snapshot. */
+  sequence: number;
 }
 
 export interface AuditTable {
@@ -173,6 +206,8 @@ export interface Database {
   revocations: RevocationsTable;
   pendingNotices: PendingNoticesTable;
   resources: ResourcesTable;
+  jobs: JobsTable;
+  state: StateTable;
   audit: AuditTable;
   issuers: IssuersTable;
 }

@@ -1,5 +1,6 @@
 import type { AnyDeclaredErrorClass, DeclaredError } from "@trellis/contract";
 import { isBaseError, type JsonObject, type JsonValue, UnexpectedError } from "@trellis/result";
+import { JobNotEnqueuedError } from "../jobs/job-not-enqueued-error.ts";
 import type { JsonIssue } from "../json/issue.ts";
 import { AuthError } from "./auth-error.ts";
 import { ConflictError, NotFoundError, UnavailableError } from "./presence-errors.ts";
@@ -121,6 +122,8 @@ function callError(wire: WireError, identity: Identity): CallErrors | undefined 
       return new NotFoundError({ ...identity, details });
     case "ConflictError":
       return new ConflictError({ ...identity, details });
+    case "JobNotEnqueuedError":
+      return notEnqueued(identity, details);
     case "UnexpectedError":
       return new UnexpectedError(identity);
     case "RemoteError":
@@ -131,6 +134,21 @@ function callError(wire: WireError, identity: Identity): CallErrors | undefined 
     default:
       return undefined;
   }
+}
+
+function notEnqueued(identity: Identity, details: JsonObject): CallErrors | undefined {
+  const { reason, key, active, queued, limit, existingJobId } = details;
+  if (typeof reason !== "string" || typeof key !== "string") return undefined;
+  if (!isCount(active) || !isCount(queued) || !isCount(limit)) return undefined;
+  return new JobNotEnqueuedError({
+    ...identity,
+    reason,
+    key,
+    active,
+    queued,
+    limit,
+    ...(typeof existingJobId === "string" && { existingJobId }),
+  });
 }
 
 function withText<E>(value: JsonValue | undefined, make: (text: string) => E): E | undefined {

@@ -19,6 +19,7 @@ export function describe(): string {
     case "AuthError":
     case "CancelledError":
     case "UnavailableError":
+    case "JobNotEnqueuedError":
       return error.reason;
     case "TransportError":
       return error.code;

@@ -3,6 +3,7 @@ import { BaseError, UnexpectedError } from "@trellis/result";
 import fc from "fast-check";
 import { Type } from "typebox";
 import { describe, expect, it } from "vitest";
+import { JobNotEnqueuedError } from "../jobs/job-not-enqueued-error.ts";
 import { encodeJson } from "../json/encode.ts";
 import { AuthError } from "./auth-error.ts";
 import { CallError } from "./call-error.ts";
@@ -34,6 +35,14 @@ describe("errors of ours", () => {
     new BusyError({ retryAfterMs: 20 }),
     new UnavailableError({ reason: "provider_lost" }),
     new NotFoundError({ details: { order: "7" } }),
+    new JobNotEnqueuedError({
+      reason: "active-limit",
+      key: '["a"]',
+      active: 1,
+      queued: 0,
+      limit: 1,
+      existingJobId: "j1",
+    }),
     new ConflictError({ message: "Another owner" }),
     new RemoteError({ remoteType: "KVError" }),
     new UnexpectedError(),

@@ -1,5 +1,6 @@
 import type { DeclaredError } from "@trellis/contract";
 import type { UnexpectedError } from "@trellis/result";
+import type { JobNotEnqueuedError } from "../jobs/job-not-enqueued-error.ts";
 import type { AuthError } from "./auth-error.ts";
 import type { ConflictError, NotFoundError, UnavailableError } from "./presence-errors.ts";
 import type { RemoteError } from "./remote-error.ts";
@@ -17,6 +18,7 @@ export type CallErrors =
   | BusyError
   | UnavailableError
   | NotFoundError
+  | JobNotEnqueuedError
   | ConflictError
   | RemoteError
   | UnexpectedError;

@@ -20,8 +20,8 @@ export const FEED_CONTROL_FLAGS = 3;
 const NOTE_LENGTH = SESSION_ID_LENGTH + 1 + 8 + 8 + 8;
 
 /**
- * What a note does beside stating what was received and consumed. `state`: nothing more (credit); `answer`: answers
- * the challenge of this nonce; `resume`: asks for everything after `received` again; `close`: the consumer is done.
+ * What a note does beside stating what was received and consumed. `state`: something moved since the last note, if
+ * only a part of a frame (credit, and proof that the consumer reads); `answer`: answers the challenge of this nonce; `resume`: asks for everything after `received` again; `close`: the consumer is done.
  */
 export const FEED_NOTE_KINDS = ["state", "answer", "resume", "close"] as const;
 

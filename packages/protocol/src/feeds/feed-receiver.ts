@@ -37,6 +37,7 @@ export class FeedReceiver {
   readonly #sizes: number[] = [];
   #heldBytes = 0;
   #unreportedBytes = 0;
+  #handedSince = false;
   #heardAt: number;
   #askedAt: number;
   #resumedAt = Number.NEGATIVE_INFINITY;
@@ -86,6 +87,7 @@ export class FeedReceiver {
 
   /** The application has one item more. True when a report is due. */
   handed(): boolean {
+    this.#handedSince = true;
     const left = (this.#left[0] ?? 0) - 1;
     this.#left[0] = left;
     if (left > 0) return false;
@@ -100,6 +102,7 @@ export class FeedReceiver {
     this.#reportedReceived = this.#received;
     this.#reportedConsumed = this.#consumed;
     this.#unreportedBytes = 0;
+    this.#handedSince = false;
     return { received: this.#received, consumed: this.#consumed };
   }
 
@@ -117,8 +120,7 @@ export class FeedReceiver {
     if (silence >= FEED_TIMING.providerLostMs) return "lost";
     if (silence >= FEED_TIMING.consumerAsksMs && now - this.#askedAt >= FEED_TIMING.challengeMs / 2)
       return "ask";
-    const news = this.#received > this.#reportedReceived || this.#consumed > this.#reportedConsumed;
-    return news ? "report" : undefined;
+    return this.#handedSince || this.#received > this.#reportedReceived ? "report" : undefined;
   }
 
   /** Time in which nothing could have been heard does not count. */

@@ -118,6 +118,8 @@ export class FeedSender {
     const start = this.#phase === "proving" && answered;
     if (start) this.#phase = "open";
     const room = this.#advance(note);
+    // Said only when something moved: one who reads a frame for longer than the stall is slow, and does not stall.
+    if (note.kind === "state" && this.#blockedAt !== undefined) this.#blockedAt = now;
     if (this.#phase === "ending" && this.#received === this.#sent) return { ...NOTHING, over: this.drop() };
     const lost = note.kind === "resume" || (answered && note.received < this.#sentWhenAsked);
     const resend = lost ? this.#frames.slice(Math.max(0, note.received - this.#received)) : NO_FRAMES;

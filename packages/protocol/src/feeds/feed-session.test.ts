@@ -263,6 +263,38 @@ describe("a session over a network that loses and repeats", () => {
   });
 });
 
+describe("a consumer with a full window", () => {
+  /** A window of frames with so many items each, all arrived. */
+  function full(items: number): World {
+    const world = opened();
+    for (let frame = 0; frame <= FEED_WINDOW.frames; frame += 1) world.emit(items, 1_000);
+    while (world.down.length > 0) world.moveDown("arrives");
+    return world;
+  }
+
+  function pass(world: World, ms: number): string | undefined {
+    for (let at = 0; at < ms; at += 1_000) {
+      world.wait(1_000);
+      while (world.down.length > 0) world.moveDown("arrives");
+      while (world.up.length > 0) world.moveUp("arrives");
+    }
+    return world.sender.due(world.now);
+  }
+
+  it("that takes nothing has stalled", () => {
+    expect(pass(full(128), 31_000)).toBe("stalled");
+  });
+
+  it("that takes one item now and then has not, however long a frame lasts it", () => {
+    const world = full(128);
+    for (let item = 0; item < 20; item += 1) {
+      world.take(1);
+      expect(pass(world, 25_000)).not.toBe("stalled");
+    }
+    expect(pass(world, 31_000)).toBe("stalled");
+  });
+});
+
 describe("time in which nothing could be heard", () => {
   it("does not count", () => {
     const { sender, receiver } = opened();

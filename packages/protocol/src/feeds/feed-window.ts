@@ -12,7 +12,7 @@ export const FEED_TIMING = {
   /** A consumer asks by itself when the provider did not. */
   consumerAsksMs: 15_000,
   providerLostMs: 25_000,
-  /** A full window that does not move for so long ends the session. */
+  /** A full window of which the application takes no item for so long ends the session. */
   stallMs: 30_000,
   /** A gap is asked for once in this time. */
   resumeMs: 1_000,

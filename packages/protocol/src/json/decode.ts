@@ -1,3 +1,4 @@
+import { hasLoneSurrogate } from "../bytes/utf8.ts";
 import type { Port } from "../port/port.ts";
 import { type JsonIssue, MAX_JSON_DEPTH, MAX_JSON_ISSUES, pointerStep } from "./issue.ts";
 
@@ -5,15 +6,24 @@ export type JsonDecoding =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly issues: readonly JsonIssue[] };
 
-/** Text that could hold the key: spelled out, or hidden behind an escape. Two plain searches beat one pattern. */
-function mayHoldProto(text: string): boolean {
-  return text.includes("__proto__") || text.includes("\\u");
+/**
+ * How much of a value has to be walked, by the looks of its text: nothing, names and depth, or the characters of all
+ * its texts too. A refused name may hide behind an escape, half a surrogate pair can come in no other way: the text
+ * was UTF-8. Plain searches beat patterns.
+ */
+function lookOf(text: string): Look | undefined {
+  const escapes = text.includes("\\u");
+  if (escapes && (text.includes("\\ud") || text.includes("\\uD"))) return "characters";
+  return escapes || text.includes("__proto__") || mayBeDeep(text) ? "names" : undefined;
 }
+
+type Look = "names" | "characters";
 
 /**
  * The value of JSON text from someone else. Empty text is `null`: a call without an input, a result without an
  * output. Refused, with the place named: text that is not JSON, members called `__proto__` (however they are
- * escaped), and nesting deeper than 64. Never throws, and never quotes the text.
+ * escaped), lone surrogates (which we could not write again), and nesting deeper than 64. Never throws, and never
+ * quotes the text.
  */
 export function decodeJson(text: string): JsonDecoding {
   if (text === "") return { ok: true, value: null };
@@ -24,7 +34,8 @@ export function decodeJson(text: string): JsonDecoding {
     return refuse("is not JSON");
   }
   // The walk is taken only by text that could have something to find, and names places only when it has.
-  if ((!mayHoldProto(text) && !mayBeDeep(text)) || isAllowed(value, 0)) return { ok: true, value };
+  const look = lookOf(text);
+  if (look === undefined || isAllowed(value, 0, look)) return { ok: true, value };
   const issues: JsonIssue[] = [];
   visit({ value, path: "", depth: 0 }, issues);
   return { ok: false, issues };
@@ -56,7 +67,8 @@ export function decodeJsonList(port: Port, bytes: Uint8Array): JsonListDecoding 
     return { ok: false, issues: [{ path: "", message: "is not JSON" }] };
   }
   if (!Array.isArray(values)) return { ok: false, issues: [{ path: "", message: "is not a list" }] };
-  if ((!mayHoldProto(text) && !mayBeDeep(text)) || isAllowed(values, -1)) return { ok: true, values };
+  const look = lookOf(text);
+  if (look === undefined || isAllowed(values, -1, look)) return { ok: true, values };
   const issues: JsonIssue[] = [];
   visit({ value: values, path: "", depth: -1 }, issues);
   return { ok: false, issues };
@@ -81,21 +93,26 @@ function hasMoreThan(text: string, bracket: string, count: number): boolean {
   return false;
 }
 
-function isAllowed(value: unknown, depth: number): boolean {
+function isAllowed(value: unknown, depth: number, look: Look): boolean {
+  if (typeof value === "string") return look === "names" || !hasLoneSurrogate(value);
   if (typeof value !== "object" || value === null) return true;
   if (depth === MAX_JSON_DEPTH) return false;
   // By index: `for in` over an array makes a string of each index.
-  if (Array.isArray(value)) return value.every((item) => isAllowed(item, depth + 1));
+  if (Array.isArray(value)) return value.every((item) => isAllowed(item, depth + 1, look));
   const members = value as Readonly<Record<string, unknown>>;
   for (const key in members) {
-    if (key === "__proto__" || !isAllowed(members[key], depth + 1)) return false;
+    if (key === "__proto__" || (look === "characters" && hasLoneSurrogate(key))) return false;
+    if (!isAllowed(members[key], depth + 1, look)) return false;
   }
   return true;
 }
 
 function visit(place: { value: unknown; path: string; depth: number }, issues: JsonIssue[]): void {
   const { value, path, depth } = place;
-  if (typeof value !== "object" || value === null || issues.length >= MAX_JSON_ISSUES) return;
+  if (issues.length >= MAX_JSON_ISSUES) return;
+  if (typeof value === "string" && hasLoneSurrogate(value))
+    issues.push({ path, message: "has a lone surrogate" });
+  if (typeof value !== "object" || value === null) return;
   if (depth === MAX_JSON_DEPTH) {
     issues.push({ path, message: `is nested deeper than ${MAX_JSON_DEPTH}` });
     return;
@@ -104,7 +121,7 @@ function visit(place: { value: unknown; path: string; depth: number }, issues: J
     // Of an array the keys are its indices.
     if (key === "__proto__")
       issues.push({ path: pointerStep(path, key), message: "must not be called __proto__" });
-    else if (typeof member === "object")
-      visit({ value: member, path: pointerStep(path, key), depth: depth + 1 }, issues);
+    else if (hasLoneSurrogate(key)) issues.push({ path, message: "has a member name with a lone surrogate" });
+    else visit({ value: member, path: pointerStep(path, key), depth: depth + 1 }, issues);
   }
 }

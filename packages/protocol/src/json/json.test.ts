@@ -2,7 +2,7 @@ import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { portablePort as port } from "../port/portable.ts";
-import { decodeJson, decodeJsonBytes } from "./decode.ts";
+import { decodeJson, decodeJsonBytes, decodeJsonList } from "./decode.ts";
 import { encodeJson } from "./encode.ts";
 
 function issuesOf(value: unknown): Record<string, string> {
@@ -163,6 +163,52 @@ describe("decodeJson", () => {
       });
     }
     expect("admin" in {}).toBe(false);
+  });
+
+  it("refuses half of a surrogate pair in every spelling, in texts and names, of one value and of a list", () => {
+    for (const half of [
+      "\\ud800",
+      "\\uD83D",
+      "\\uDE00",
+      "\\udfff\\ud800",
+      "\\ud83dx\\ude00",
+      "\\\\\\uD800",
+    ]) {
+      const issues = [{ path: "/a/0/b", message: "has a lone surrogate" }];
+      expect(decodeJson(`{"a":[{"b":"${half}"}]}`)).toEqual({ ok: false, issues });
+      expect(decodeJson(`{"a":{"${half}":1}}`)).toEqual({
+        ok: false,
+        issues: [{ path: "/a", message: "has a member name with a lone surrogate" }],
+      });
+      expect(decodeJson(`"${half}"`)).toMatchObject({ ok: false, issues: [{ path: "" }] });
+      const list = new TextEncoder().encode(`[1,{"b":"${half}"}]`);
+      expect(decodeJsonList(port, list)).toMatchObject({ ok: false, issues: [{ path: "/1/b" }] });
+    }
+    for (const text of ["\\ud83d\\ude00", "\\uD83D\\uDE00", "\\\\ud800", "\\u00e9", "😀"])
+      expect(decodeJson(`{"${text}":["${text}"]}`).ok).toBe(true);
+  });
+
+  it("reads nothing that could not be written again", () => {
+    fc.assert(
+      fc.property(fc.json({ stringUnit: "binary" }), fc.string({ unit: "binary" }), (json, text) => {
+        const spelled = json.replaceAll(
+          /[^ -~]/g,
+          (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, "0")}`,
+        );
+        const units = [...Array(text.length).keys()].map(
+          (at) =>
+            `\\u${text
+              .charCodeAt(text.length - 1 - at)
+              .toString(16)
+              .padStart(4, "0")}`,
+        );
+        for (const one of [json, spelled, `"${units.join("")}"`]) {
+          const decoded = decodeJson(one);
+          if (decoded.ok) expect(encodeJson(decoded.value).ok).toBe(true);
+        }
+      }),
+      { numRuns: 500 },
+    );
   });
 
   it("leaves other names alone", () => {

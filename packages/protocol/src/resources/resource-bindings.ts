@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { JobsBindingSchema } from "../jobs/jobs-binding.ts";
 import { CLOSED, KeyIdField, TextField, TimeField, TokenField } from "../statements/fields.ts";
 
 /** A resource's alias in its participant's contract. */
@@ -62,6 +63,8 @@ export const ResourceBindingsSchema = Type.Object(
     kv: byAlias(KvBindingSchema),
     store: byAlias(StoreBindingSchema),
     consumers: byAlias(ConsumerBindingSchema),
+    /** The jobs of the deployment, all queues together. */
+    jobs: Type.Union([JobsBindingSchema, Type.Null()]),
     issuedAt: TimeField,
     expiresAt: TimeField,
   },

@@ -1,10 +1,13 @@
-import type { AnyParticipant, RpcAction, RpcRecord } from "@trellis/contract";
+import type { AnyParticipant, FeedRecord, RpcAction, RpcRecord } from "@trellis/contract";
 import { NotFoundError, type TrellisError } from "@trellis/protocol";
 import { AsyncResult } from "@trellis/result";
+import type { Link } from "../connect/link.ts";
+import { FeedClient } from "../feeds/feed-client.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
 import type { CallOptions } from "../rpc/rpc-caller.ts";
-import type { RpcClient } from "../rpc/rpc-client.ts";
+import type { CallRequest, RpcClient } from "../rpc/rpc-client.ts";
 import { callFacade, type FacadeFactory, type MakeCall } from "../rpc/rpc-facade.ts";
+import { stateFacade } from "../state/state-facade.ts";
 import { withClientSpan } from "../telemetry/rpc-spans.ts";
 import { type ClientMiddleware, withClientMiddleware } from "./middleware.ts";
 
@@ -19,15 +22,24 @@ export class Calling {
   readonly #used: RpcRecord;
   readonly #traced: boolean;
   readonly #facade: FacadeFactory;
+  readonly #feeds: FacadeFactory;
+  readonly #state: FacadeFactory;
   readonly #chain: ClientMiddleware[] = [];
   #make: MakeCall;
 
-  constructor(input: { participant: AnyParticipant; rpc: RpcClient; traced: boolean }) {
+  constructor(input: { participant: AnyParticipant; link: Link; rpc: RpcClient; traced: boolean }) {
     this.#rpc = input.rpc;
     this.#traced = input.traced;
     this.#used = usedRpc(input.participant);
     this.#make = this.#compose();
-    this.#facade = callFacade(this.#used, (request) => this.#make(request));
+    this.#facade = callFacade(this.#used, (request: CallRequest) => this.#make(request));
+    this.#state = stateFacade({
+      resources: input.participant.state,
+      port: input.link.platform.port,
+      call: (request) => this.#make(request),
+    });
+    const feeds = new FeedClient(input.link, input.rpc, input);
+    this.#feeds = callFacade(usedFeeds(input.participant), (request) => feeds.feed(request));
   }
 
   use(middleware: ClientMiddleware): void {
@@ -38,6 +50,16 @@ export class Calling {
   /** The facade of one origin. */
   facade(origin: CallOrigin | undefined): object {
     return this.#facade(origin);
+  }
+
+  /** The feeds that can be opened, for one origin. */
+  feeds(origin: CallOrigin | undefined): object {
+    return this.#feeds(origin);
+  }
+
+  /** The declared state, for one origin. */
+  state(origin: CallOrigin | undefined): object {
+    return this.#state(origin);
   }
 
   request(origin: CallOrigin | undefined): RequestByName {
@@ -65,4 +87,8 @@ export class Calling {
 /** The actions that a participant calls, by the dotted name from which their facade is made. */
 function usedRpc(participant: AnyParticipant): RpcRecord {
   return Object.assign({}, ...participant.uses.map((used) => used.rpc));
+}
+
+function usedFeeds(participant: AnyParticipant): FeedRecord {
+  return Object.assign({}, ...participant.uses.map((used) => used.feeds));
 }

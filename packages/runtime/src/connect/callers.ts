@@ -15,6 +15,7 @@ import {
 import type { Logger } from "../logging/logger.ts";
 import { CallerSession } from "./caller-session.ts";
 import type { DirectGet } from "./direct-get.ts";
+import { LookUpPool } from "./look-up-pool.ts";
 import { readSigned } from "./read-signed.ts";
 import type { Revocations } from "./revocations.ts";
 import type { ServerClock } from "./server-clock.ts";
@@ -35,7 +36,6 @@ const idleMs = 150_000;
 /** How long an unknown digest stays unknown without a look. */
 const negativeMs = 2_000;
 const maxNegative = 10_000;
-const maxLookups = 64;
 const maxGrants = 2_000;
 
 /**
@@ -44,13 +44,14 @@ const maxGrants = 2_000;
  * Invariants:
  * C1. A session exists only for an authorization whose text hashes to the digest, that an issuer signed and
  *     whose grants hash to the digest that it names.
- * C2. Look-ups of unknown digests are bounded in number and remembered: garbage cannot make the provider read
- *     without end.
+ * C2. Look-ups of unknown digests are bounded in number, shared among senders and remembered: garbage cannot make the
+ *     provider read without end, nor keep those out who have not called before.
  * C3. A session is not forgotten while a frame of it could still be young enough to be replayed.
  */
 export class Callers {
   readonly #options: CallersOptions;
   readonly #sessions = new Map<string, CallerSession>();
+  readonly #pool = new LookUpPool();
   readonly #lookups = new Map<string, Promise<CallerSession | undefined>>();
   readonly #unknown = new Map<string, number>();
   readonly #grants = new Map<string, Grants>();
@@ -70,15 +71,19 @@ export class Callers {
     return session;
   }
 
-  /** Looks a digest up in the platform's store. `undefined`: there is no such authorization, or too many looks. */
-  load(digest: string): Promise<CallerSession | undefined> {
+  /**
+   * Looks a digest up in the platform's store. `undefined`: there is no such authorization, or there are too many
+   * look-ups, of this sender or at all. The sender is a claim, as good as the reply subject that it is read from.
+   */
+  load(digest: string, sender: string): Promise<CallerSession | undefined> {
     const pending = this.#lookups.get(digest);
     if (pending !== undefined) return pending;
     const now = this.#options.clock.monotonic();
     const unknownSince = this.#unknown.get(digest);
     if (unknownSince !== undefined && now - unknownSince < negativeMs) return Promise.resolve(undefined);
-    if (this.#lookups.size >= maxLookups) return Promise.resolve(undefined);
-    const lookup = this.#load(digest).finally(() => this.#lookups.delete(digest));
+    const lookup = this.#pool
+      .run(sender, () => this.#load(digest))
+      .finally(() => this.#lookups.delete(digest));
     this.#lookups.set(digest, lookup);
     return lookup;
   }

@@ -2,6 +2,7 @@ import type { AnyParticipant } from "@trellis/contract";
 import { TransportError } from "@trellis/protocol";
 import { AsyncResult, UnexpectedError } from "@trellis/result";
 import { platform as hostPlatform } from "#platform";
+import type { FeedLimits } from "../feeds/feed-provider.ts";
 import { type Clock, systemClock } from "../lifecycle/clock.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
 import { deadlineSignal } from "../lifecycle/signals.ts";
@@ -27,6 +28,8 @@ export interface RuntimeOptions {
   readonly health?: { /** Heartbeat interval, ms. Default 30 000. */ readonly publishIntervalMs?: number };
   /** How much work a service takes on at once. */
   readonly admission?: AdmissionLimits;
+  /** How many sessions of its feeds a service has open at once. */
+  readonly feeds?: FeedLimits;
 }
 
 export interface ConnectArgs<P extends AnyParticipant> {
@@ -67,6 +70,7 @@ export interface ConnectSettings {
   readonly noResponderRetry: NoResponderRetry | false;
   readonly heartbeatMs: number;
   readonly admission: AdmissionLimits | undefined;
+  readonly feeds: FeedLimits | undefined;
   readonly traced: boolean;
 }
 
@@ -156,6 +160,7 @@ function resolveSettings<P extends AnyParticipant>(
     noResponderRetry: runtime.noResponderRetry ?? defaultRetry,
     heartbeatMs: runtime.health?.publishIntervalMs ?? 30_000,
     admission: runtime.admission,
+    feeds: runtime.feeds,
     traced: telemetry !== false && telemetry.enabled,
   };
 }

@@ -185,7 +185,7 @@ async function wire(link: Link, options: OpenLinkOptions): Promise<void> {
 
 /** A provider is ready once it could verify a caller; its own authorization is the proof. */
 async function retainOwnContext(link: Link): Promise<void> {
-  const own = await link.callers.load(link.session.digestText);
+  const own = await link.callers.load(link.session.digestText, link.session.connection);
   if (own !== undefined && !own.revoked) return;
   throw new TransportError({
     code: "trellis.runtime.connect_failed",

@@ -88,6 +88,16 @@ export class Routes {
     return route;
   }
 
+  /** The present route to a deployment; `undefined` when it provides no API that is used. */
+  routeTo(deployment: string): ProviderRoute | undefined {
+    const made = this.#made.get(deployment);
+    if (made !== undefined) return made;
+    for (const binding of this.#session.bindings.values()) {
+      if (binding.deployment === deployment) return this.route(binding.api);
+    }
+    return undefined;
+  }
+
   /** Takes up a rolled epoch; true when it is newer than what we had. */
   onRoute(notice: RouteNotice): boolean {
     let newer = false;

@@ -18,7 +18,7 @@ import { LookAhead } from "./look-ahead.ts";
 import { retryDelay } from "./retry-delay.ts";
 import { Takeover } from "./takeover.ts";
 
-export type ConsumerLink = VerifierLink & Pick<Link, "broker" | "listen" | "log" | "platform" | "isClosed">;
+export type ConsumerLink = VerifierLink & Pick<Link, "broker" | "listen" | "log" | "platform">;
 
 export interface EventConsumerOptions {
   readonly link: ConsumerLink;

@@ -376,6 +376,7 @@ export function authorize(
       kv: {},
       store: {},
       consumers: {},
+      jobs: null,
       issuedAt: now,
       expiresAt: now + 3_600_000,
     },

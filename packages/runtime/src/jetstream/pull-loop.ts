@@ -11,7 +11,8 @@ import { type MessageOwner, PulledMessage, readDelivery } from "./pulled-message
 import { SettledSequences } from "./settled-sequences.ts";
 
 /** What a pull loop needs of its connection; a `Link` is one. */
-export type PullLink = Pick<Link, "broker" | "listen" | "log" | "clock"> & {
+export type PullLink = Pick<Link, "broker" | "listen" | "log"> & {
+  readonly clock: Pick<Link["clock"], "now" | "monotonic">;
   readonly platform: Pick<Link["platform"], "port">;
 };
 
@@ -27,11 +28,7 @@ export interface PullOptions {
   readonly ackWaitMs: number;
   /** Priority group of a pinned consumer: one process at a time gets its messages. */
   readonly group?: string | undefined;
-  /** Nothing is said of messages: the consumer wants no acknowledgements. */
-  readonly silent?: boolean | undefined;
   onMessage(message: PulledMessage): void;
-  /** It has begun to fail. */
-  onFailing?(): void;
   /** The group's messages come here from now on; before, they may have gone to another process. */
   onPinned?(): void;
 }
@@ -148,13 +145,13 @@ export class PullLoop implements MessageOwner {
   }
 
   say(reply: string, word: Uint8Array): void {
-    if (this.#options.silent !== true && !this.broker.publish(reply, word)) this.#unsaid.push([reply, word]);
+    if (!this.broker.publish(reply, word)) this.#unsaid.push([reply, word]);
   }
 
-  settled(message: PulledMessage, how: "ack" | "nak" | "term"): void {
+  settled(message: PulledMessage, how: "ack" | "nak" | "term" | "dropped"): void {
     const { sequence } = message.facts;
     if (this.#held.get(sequence) === message) this.#held.delete(sequence);
-    if (how !== "nak") this.#done.add(message.facts);
+    if (how === "ack" || how === "term") this.#done.add(message.facts);
     if (this.#state.phase === "idle") {
       if (this.#held.size === 0) this.#end();
     } else this.#askSoon();
@@ -260,7 +257,6 @@ export class PullLoop implements MessageOwner {
     if (this.#state.phase === "pulling") {
       this.#state = { phase: "failing", since: this.#link.clock.now(), reason };
       this.#link.log.warn({ consumer: this.#options.consumer, reason }, "The consumer does not deliver");
-      this.#options.onFailing?.();
     } else if (this.#state.reason !== reason) this.#state = { ...this.#state, reason };
     this.#again();
   }

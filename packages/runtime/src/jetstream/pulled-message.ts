@@ -44,12 +44,13 @@ export interface MessageOwner {
   readonly broker: Broker;
   /** Says what became of a message; while the socket is down it is kept, and said when it is up again. */
   say(reply: string, word: Uint8Array): void;
-  settled(message: PulledMessage, how: "ack" | "nak" | "term"): void;
+  settled(message: PulledMessage, how: "ack" | "nak" | "term" | "dropped"): void;
 }
 
 /**
  * A message that a durable consumer handed to this process. It is the process's until it is settled, once: by `ack`,
- * `nak` or `term`. The server keeps what it delivered over its own restarts, so that a word said late still counts.
+ * `nak`, `term` or `drop`. The server keeps what it delivered over its own restarts, so that a word said late still
+ * counts.
  */
 export class PulledMessage {
   readonly facts: DeliveryFacts;
@@ -102,6 +103,13 @@ export class PulledMessage {
   /** It is never to come again, though it was not done. */
   term(): void {
     this.#settle("term", terminate);
+  }
+
+  /** It is another's by now: nothing is said of it any more, and it comes again unless the other one settles it. */
+  drop(): void {
+    if (this.#settled) return;
+    this.#settled = true;
+    this.#owner.settled(this, "dropped");
   }
 
   /** Tells the server that it is still being worked on. */

@@ -44,6 +44,8 @@ export interface KvBucketInput {
   readonly requests: BrokerRequests;
   readonly binding: KvBinding;
   readonly resource: Pick<KvResource, "value" | "version" | "migrate">;
+  /** Values are given as they were written, in whatever version: for tools that show them. */
+  readonly asStored?: boolean;
   /** Default time-out of an operation, ms. */
   readonly timeoutMs: number;
 }
@@ -59,7 +61,7 @@ export class KvBucket implements Kv<unknown, unknown> {
   readonly #values: KvValues;
 
   constructor(input: KvBucketInput) {
-    const { link, requests, binding, resource } = input;
+    const { link, requests, binding, resource, asStored = false } = input;
     const { value, version, migrate } = resource;
     this.#input = input;
     this.#prefix = `${kvPrefix(binding.bucket)}.`;
@@ -67,7 +69,14 @@ export class KvBucket implements Kv<unknown, unknown> {
     this.#writer = new KvWriter(link.platform.port, new JetStreamPublisher(requests), this.#reader);
     const maxValueBytes = binding.maxValueBytes ?? undefined;
     const ttlMs = binding.ttlMs ?? undefined;
-    this.#values = new KvValues(link.platform.port, { value, version, migrate, maxValueBytes, ttlMs });
+    this.#values = new KvValues(link.platform.port, {
+      value,
+      version,
+      migrate,
+      asStored,
+      maxValueBytes,
+      ttlMs,
+    });
   }
 
   get(key: string, options: KvGetOptions = {}): AsyncResult<KvEntry<unknown> | undefined, KvFailure> {

@@ -10,9 +10,9 @@ type Handle<R> =
     : never;
 
 /** `service.kv`: the buckets of a participant, by alias. */
-export type KvFacade<P extends AnyParticipant> = {
-  readonly [Alias in keyof P["kv"]]: Handle<P["kv"][Alias]>;
-};
+export type KvFacade<P extends AnyParticipant> = P["kv"] extends infer Buckets
+  ? { readonly [Alias in keyof Buckets]: Handle<Buckets[Alias]> }
+  : never;
 
 export interface KvFacadeInput extends Omit<KvBucketInput, "binding" | "resource"> {
   readonly resources: Readonly<Record<string, KvResource>>;

@@ -15,6 +15,10 @@ import type { KvStored } from "./kv-entry.ts";
 export type KvRules = Pick<KvResource, "value" | "version" | "migrate"> & {
   readonly maxValueBytes: number | undefined;
   readonly ttlMs: number | undefined;
+  /** No value is migrated, and none is of a version that is not known. */
+  readonly asStored?: boolean;
+  /** What holds them, as people read it. Default "bucket". */
+  readonly holder?: string;
 };
 
 type Read = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: KVError };
@@ -39,15 +43,24 @@ export class KvValues {
     return this.#rules.version;
   }
 
+  get #holder(): string {
+    return this.#rules.holder ?? "bucket";
+  }
+
   encode(value: unknown): Result<Uint8Array, ValidationError> {
     const issues = this.#rules.value.issues(value);
     if (issues !== undefined) return err(new ValidationError({ errors: issues }));
+    // A schema of anything lets it through, and its text is empty: what was stored could not be read again.
+    if (value === undefined)
+      return err(
+        new ValidationError({ errors: [{ path: "", message: "must be a value; undefined is none" }] }),
+      );
     const encoded = encodeJson(value);
     if (!encoded.ok) return err(new ValidationError({ errors: encoded.issues }));
     const bytes = encoder.encode(encoded.text);
     const { maxValueBytes } = this.#rules;
     if (maxValueBytes === undefined || bytes.length <= maxValueBytes) return ok(bytes);
-    const message = `is too large: ${bytes.length} bytes, the bucket takes ${maxValueBytes}`;
+    const message = `is too large: ${bytes.length} bytes, the ${this.#holder} takes ${maxValueBytes}`;
     return err(new ValidationError({ errors: [{ path: "", message }], message: `The value ${message}` }));
   }
 
@@ -59,7 +72,7 @@ export class KvValues {
     if (kind.kind === "deleted") return { kind: "deleted", ...common };
     const read =
       kind.kind === "value"
-        ? this.#read(record, kind.version)
+        ? this.read(record.data, kind.version)
         : { ok: false as const, error: invalid(`The stored message ${kind.problem}`) };
     if (read.ok)
       return { kind: "value", ...common, value: read.value, expiresAt: this.#expiry(record, updatedAt) };
@@ -68,15 +81,16 @@ export class KvValues {
     return { kind: "invalid", ...common, error: new KVError({ message, reason, cause, ...about }) };
   }
 
-  #read(record: StoredRecord, version: number): Read {
-    if (record.data.length === 0) return { ok: false, error: invalid("The stored value is empty") };
-    const parsed = decodeJsonBytes(this.#port, record.data);
-    if (!parsed.ok) return misfit(parsed.issues);
+  /** The value of bytes that were written in a version of the representation. Never throws. */
+  read(data: Uint8Array, version: number): Read {
+    if (data.length === 0) return { ok: false, error: invalid("The stored value is empty") };
+    const parsed = decodeJsonBytes(this.#port, data);
+    if (!parsed.ok) return misfit(this.#holder, parsed.issues);
     try {
       const current = this.#migrated(parsed.value, version);
       if (!current.ok) return current;
       const decoded = this.#rules.value.decode(current.value);
-      return decoded.ok ? decoded : misfit(decoded.issues);
+      return decoded.ok ? decoded : misfit(this.#holder, decoded.issues);
     } catch (cause) {
       return {
         ok: false,
@@ -86,8 +100,8 @@ export class KvValues {
   }
 
   #migrated(value: unknown, version: number): Read {
-    const { version: newest, migrate } = this.#rules;
-    if (version === newest) return { ok: true, value };
+    const { version: newest, migrate, asStored = false } = this.#rules;
+    if (asStored || version === newest) return { ok: true, value };
     const step = Object.hasOwn(migrate, version) ? migrate[version] : undefined;
     if (step !== undefined) return { ok: true, value: step(value) };
     const how = version > newest ? "is newer than" : "has no way to";
@@ -112,10 +126,13 @@ function invalid(message: string): KVError {
   return new KVError({ reason: "invalid_value", message });
 }
 
-function misfit(issues: readonly { readonly path: string; readonly message: string }[]): Read {
+function misfit(
+  holder: string,
+  issues: readonly { readonly path: string; readonly message: string }[],
+): Read {
   const [first] = issues;
   const where = first === undefined ? "" : `: ${first.path === "" ? "it" : first.path} ${first.message}`;
   const errors = issues.slice(0, 20).map(({ path, message }) => ({ path, message }));
-  const message = `The stored value does not fit the bucket's schema${where}`;
+  const message = `The stored value does not fit the ${holder}'s schema${where}`;
   return { ok: false, error: new KVError({ reason: "invalid_value", message, details: { errors } }) };
 }

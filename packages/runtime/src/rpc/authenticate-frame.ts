@@ -44,3 +44,8 @@ export function staleness(
   if (now > authorization.expiresAt + leewayMs || now < authorization.notBefore - leewayMs) return "expired";
   return undefined;
 }
+
+/** The connection that a reply subject names, or "" when it is none. Nothing but a claim until the MAC was checked. */
+export function senderOf(reply: string): string {
+  return /^_INBOX\.([A-Za-z0-9]+)\.r\.[A-Za-z0-9]+$/.exec(reply)?.[1] ?? "";
+}

@@ -12,7 +12,7 @@ import {
 import type { CallerEpoch, CallerSession } from "../connect/caller-session.ts";
 import type { Link } from "../connect/link.ts";
 import { turnsIdle } from "../lifecycle/tick.ts";
-import { findCaller, seesRevocations, staleness } from "./authenticate-frame.ts";
+import { findCaller, seesRevocations, senderOf, staleness } from "./authenticate-frame.ts";
 import type { OpenCalls } from "./open-calls.ts";
 
 /** A frame holds this many results at the most. */
@@ -60,7 +60,8 @@ export class ControlReceiver {
     const { callers } = this.#link;
     let session = callers.get(frame.digestText);
     // Whoever has calls here is known; only after a refresh can the first message be a control message.
-    if (session === undefined && seesRevocations(this.#link)) session = await callers.load(frame.digestText);
+    if (session === undefined && seesRevocations(this.#link))
+      session = await callers.load(frame.digestText, senderOf(message.reply ?? ""));
     const found = findCaller(this.#link, frame, session);
     if (found.kind !== "session") return;
     this.#receive(message, frame, found);

@@ -7,7 +7,6 @@ import {
   type OutputOf,
   type OwnedRpc,
   type RpcAction,
-  type RpcRecord,
   type UsedRpc,
 } from "@trellis/contract";
 import type { TrellisError } from "@trellis/protocol";
@@ -37,6 +36,15 @@ export type RpcCallFacade<P extends AnyParticipant> = Facade<UsedRpc<P>, Callers
 /** `service.handle.rpc`: the RPCs that a participant owns, by group and leaf. */
 export type RpcHandleFacade<P extends AnyParticipant, Client> = Facade<OwnedRpc<P>, Handles<Client>>;
 
+/** What was asked for on a facade. */
+export interface FacadeCall<Action> {
+  readonly action: Action;
+  readonly input: unknown;
+  readonly options: CallOptions | undefined;
+  /** The request that it is asked for, inside a handler. */
+  readonly origin: CallOrigin | undefined;
+}
+
 /** Makes one call; bound to a request inside its handler, to nothing outside. */
 export type MakeCall = (request: CallRequest) => AsyncResult<unknown, TrellisError>;
 
@@ -47,8 +55,11 @@ export type FacadeFactory = (origin: CallOrigin | undefined) => object;
  * Prepares a facade once, so that a handler's client costs one small object: groups and leaves are getters on
  * shared prototypes.
  */
-export function callFacade(actions: RpcRecord, makeCall: MakeCall): FacadeFactory {
-  const groups = new Map<string, Record<string, RpcAction>>();
+export function callFacade<Action>(
+  actions: Readonly<Record<string, Action>>,
+  makeCall: (call: FacadeCall<Action>) => unknown,
+): FacadeFactory {
+  const groups = new Map<string, Record<string, Action>>();
   for (const [name, action] of Object.entries(actions)) {
     const { group, leaf } = facadeName(name);
     groups.set(group, { ...groups.get(group), [leaf]: action });
@@ -71,9 +82,9 @@ export function callFacade(actions: RpcRecord, makeCall: MakeCall): FacadeFactor
   return (origin) => new Root(origin);
 }
 
-function groupClass(
-  leaves: Record<string, RpcAction>,
-  makeCall: MakeCall,
+function groupClass<Action>(
+  leaves: Record<string, Action>,
+  makeCall: (call: FacadeCall<Action>) => unknown,
 ): new (
   origin: CallOrigin | undefined,
 ) => object {
@@ -96,9 +107,9 @@ function groupClass(
 }
 
 /** The facade on which handlers are registered: `{ [group]: { [leaf]: (handler) => void } }`. */
-export function handleFacade(
-  actions: RpcRecord,
-  register: (action: RpcAction, handler: unknown) => void,
+export function handleFacade<Action>(
+  actions: Readonly<Record<string, Action>>,
+  register: (action: Action, handler: unknown) => void,
 ): object {
   const facade: Record<string, Record<string, (handler: unknown) => void>> = {};
   for (const [name, action] of Object.entries(actions)) {

@@ -17,7 +17,7 @@ import { inTurn, turnsIdle } from "../lifecycle/tick.ts";
 import { within } from "../lifecycle/within.ts";
 import { recordAdmissionRefusal, recordServed } from "../telemetry/rpc-metrics.ts";
 import { Admission, type AdmissionLimits } from "./admission.ts";
-import { findCaller, seesRevocations, staleness } from "./authenticate-frame.ts";
+import { findCaller, seesRevocations, senderOf, staleness } from "./authenticate-frame.ts";
 import { type Callable, callSubject } from "./callable.ts";
 import { ControlReceiver } from "./control-receiver.ts";
 import { type EncodedAnswer, encodeFailure, encodeReturned, encodeThrown } from "./encode-answer.ts";
@@ -216,7 +216,7 @@ export class RpcProvider implements OpenCallOwner {
     if (frame === undefined || this.#lookUps.size > maxWaiting || !seesRevocations(this.#link)) {
       return this.#refuse(reply, "unknown-authorization");
     }
-    const session = await this.#link.callers.load(frame.digestText);
+    const session = await this.#link.callers.load(frame.digestText, senderOf(reply));
     const found = findCaller(this.#link, frame, session);
     if (found.kind === "session") {
       return this.#receive({ served, frame, reply, session: found.session, epoch: found.epoch });
@@ -267,7 +267,7 @@ export class RpcProvider implements OpenCallOwner {
 
   #refuse(reply: string, code: RefusalCode): void {
     this.#rejectedFrames += 1;
-    if (isInbox(reply)) this.#link.broker.publish(reply, encodeRefusal(code));
+    if (senderOf(reply) !== "") this.#link.broker.publish(reply, encodeRefusal(code));
   }
 
   #reject(reason: string): void {
@@ -378,10 +378,6 @@ function keyOf(action: Callable): string {
 }
 
 /** Answers before authentication go to inboxes only: never to a subject that means something. */
-function isInbox(reply: string): boolean {
-  return /^_INBOX\.[A-Za-z0-9]+\.r\.[A-Za-z0-9]+$/.test(reply);
-}
-
 function isThenable(value: unknown): boolean {
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }

@@ -24,6 +24,14 @@ export class BoundClient<P extends AnyParticipant> implements ServiceClient<P> {
     return this.#calling.facade(this.#origin) as ServiceClient<P>["rpc"];
   }
 
+  get feed(): ServiceClient<P>["feed"] {
+    return this.#calling.feeds(this.#origin) as ServiceClient<P>["feed"];
+  }
+
+  get state(): ServiceClient<P>["state"] {
+    return this.#calling.state(this.#origin) as ServiceClient<P>["state"];
+  }
+
   get request(): ServiceClient<P>["request"] {
     return this.#calling.request(this.#origin);
   }
@@ -34,6 +42,10 @@ export class BoundClient<P extends AnyParticipant> implements ServiceClient<P> {
 
   get publishPrepared(): ServiceClient<P>["publishPrepared"] {
     return this.#surfaces.publishPrepared(this.#origin);
+  }
+
+  get jobs(): ServiceClient<P>["jobs"] {
+    return this.#surfaces.jobCalls(this.#origin);
   }
 
   get kv(): ServiceClient<P>["kv"] {

@@ -4,16 +4,21 @@ import type { ClientMiddleware } from "../client/middleware.ts";
 import type { Connection } from "../connect/connection-status.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
 import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
+import type { FeedHandleFacade, FeedOpenFacade } from "../feeds/feed-facade.ts";
 import type { Health } from "../health/health.ts";
+import type { JobsCallFacade, JobsFacade } from "../jobs/jobs-facade.ts";
 import type { KvFacade } from "../kv/kv-facade.ts";
 import type { RpcCallFacade, RpcHandleFacade } from "../rpc/rpc-facade.ts";
+import type { StateFacade } from "../state/state.ts";
 import type { StoreFacade } from "../store/store-facade.ts";
 import type { ServiceMiddleware } from "./middleware.ts";
 
 /** The client of a service, outside its handlers (`service.client`) and, bound to the request, inside them. */
-export interface ServiceClient<P extends AnyParticipant> {
+export type ServiceClient<P extends AnyParticipant> = {
   /** The RPCs that the participant uses. */
   readonly rpc: RpcCallFacade<P>;
+  /** The feeds that the participant uses. */
+  readonly feed: FeedOpenFacade<P>;
   /** Calls an RPC by its dotted name. */
   readonly request: RequestByName;
   /** The events of the participant's own APIs: `prepare`, `publish`. */
@@ -22,12 +27,18 @@ export interface ServiceClient<P extends AnyParticipant> {
   readonly publishPrepared: PublishPrepared;
   readonly kv: KvFacade<P>;
   readonly store: StoreFacade<P>;
-}
+  /** The declared state of the service itself, by alias. */
+  readonly state: StateFacade<P>;
+  /** The declared queues: `create`, `submit`, `createMany`. */
+  readonly jobs: JobsCallFacade<P>;
+} & {};
 
-export interface ServiceHandles<P extends AnyParticipant> {
+export type ServiceHandles<P extends AnyParticipant> = {
   /** Registers handlers: `service.handle.rpc.<group>.<leaf>(async ({ input, context, client }) => ...)`. */
   readonly rpc: RpcHandleFacade<P, ServiceClient<P>>;
-}
+  /** Registers producers: `service.handle.feed.<group>.<leaf>(async ({ input, emit, signal }) => ...)`. */
+  readonly feed: FeedHandleFacade<P, ServiceClient<P>>;
+} & {};
 
 /** Who this service is on the platform, as the platform signed it. */
 export interface ServiceAuth {
@@ -48,7 +59,7 @@ export interface WaitOptions extends StopOptions {
 }
 
 /** A connected service: register handlers, then `await service.wait()`. */
-export interface ConnectedService<P extends AnyParticipant> extends AsyncDisposable {
+export type ConnectedService<P extends AnyParticipant> = AsyncDisposable & {
   /** The deployment's stable name, the same in all its replicas. */
   readonly name: string;
   readonly auth: ServiceAuth;
@@ -61,6 +72,8 @@ export interface ConnectedService<P extends AnyParticipant> extends AsyncDisposa
   readonly kv: KvFacade<P>;
   /** The declared object stores, by alias. */
   readonly store: StoreFacade<P>;
+  /** The declared queues: `service.jobs.<queue>.handle(async ({ job, client }) => ...)`, `create`, `submit`. */
+  readonly jobs: JobsFacade<P, ServiceClient<P>>;
   /** Publishes an event that was prepared before, byte for byte. */
   readonly publishPrepared: PublishPrepared;
   readonly health: Health;
@@ -74,4 +87,4 @@ export interface ConnectedService<P extends AnyParticipant> extends AsyncDisposa
   wait(options?: WaitOptions): Promise<void>;
   /** Drains and closes, in order, within one budget. Idempotent; safe at any time. */
   stop(options?: StopOptions): Promise<void>;
-}
+} & {};

@@ -1,9 +1,19 @@
-import { type AnyParticipant, facadeName, type RpcAction, type RpcRecord } from "@trellis/contract";
+import {
+  type AnyParticipant,
+  type FeedAction,
+  type FeedRecord,
+  facadeName,
+  type RpcAction,
+  type RpcRecord,
+} from "@trellis/contract";
 import { Calling } from "../client/calling.ts";
 import type { ClientMiddleware } from "../client/middleware.ts";
 import type { ConnectedLink, ConnectSettings } from "../connect/connect-link.ts";
 import type { Connection } from "../connect/connection-status.ts";
 import type { Link } from "../connect/link.ts";
+import type { FeedHandler } from "../feeds/feed-handler.ts";
+import { FeedProvider } from "../feeds/feed-provider.ts";
+import type { ProducerSession } from "../feeds/producer-session.ts";
 import { HealthChecks, type HealthReport } from "../health/health.ts";
 import { Heartbeats } from "../health/heartbeats.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
@@ -31,12 +41,13 @@ import { ServiceSurfaces } from "./service-surfaces.ts";
 
 /** The general form of a handler; which action it belongs to decides what it really gets and gives. */
 type AnyHandler = RpcHandler<unknown, unknown, unknown, unknown>;
+type AnyProducer = FeedHandler<unknown, unknown, unknown, unknown>;
 
 const defaultStopMs = 10_000;
 
 /**
  * A service on its link. What lives is in one scope; it is closed in the reverse of this order: connection,
- * RPC, health, listeners. (Job workers and transfers will stand between.)
+ * RPC and feeds, jobs, health, listeners. (Transfers will stand between.)
  */
 export class RunningService<P extends AnyParticipant> implements ConnectedService<P> {
   readonly health: HealthChecks;
@@ -46,6 +57,7 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
   readonly #link: Link;
   readonly #settings: ConnectSettings;
   readonly #provider: RpcProvider;
+  readonly #feeds: FeedProvider;
   readonly #calling: Calling;
   readonly #surfaces: ServiceSurfaces<P, ServiceClient<P>>;
   readonly #scope: Scope;
@@ -62,24 +74,33 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     this.#scope = new Scope({ name: link.label });
     this.#scope.add("connection", () => link.close());
     const rpc = new RpcClient(link, settings);
-    this.#calling = new Calling({ participant, rpc, traced: settings.traced });
+    this.#calling = new Calling({ participant, link, rpc, traced: settings.traced });
     this.#provider = new RpcProvider(link, settings.admission);
+    this.#feeds = new FeedProvider(link, this.#provider, settings.feeds);
     this.#scope.add("rpc", (deadline) => this.#stopRpc(deadline));
+    this.#scope.add("jobs", (deadline) => this.#surfaces.stopJobs(deadline));
     const checks = new HealthChecks(settings.log);
     checks.add("nats", () => natsCheck(link));
-    this.#surfaces = new ServiceSurfaces(participant, { ...connected, rpc }, (origin) =>
-      this.#clientFor(origin),
-    );
+    this.#surfaces = new ServiceSurfaces(participant, connected, (origin) => this.#clientFor(origin));
     if (Object.keys(participant.consumers).length > 0)
       checks.add("consumers", () => this.#surfaces.listeningHealth());
+    if (Object.keys(participant.jobs).length > 0) checks.add("jobs", () => this.#surfaces.jobsHealth());
     this.health = checks;
     this.client = this.#clientFor(undefined);
-    const owned: RpcRecord = Object.assign({}, ...participant.implements.map((api) => api.rpc));
-    this.handle = {
-      // Built from the same contract that the type is computed from.
-      rpc: handleFacade(owned, (action, handler) =>
+    this.handle = this.#handles(participant);
+  }
+
+  /** Built from the same contract that the type is computed from. */
+  #handles({ implements: apis }: P): ServiceHandles<P> {
+    const rpc: RpcRecord = Object.assign({}, ...apis.map((api) => api.rpc));
+    const feeds: FeedRecord = Object.assign({}, ...apis.map((api) => api.feeds));
+    return {
+      rpc: handleFacade(rpc, (action, handler) =>
         this.#register(action, handler as AnyHandler),
       ) as ServiceHandles<P>["rpc"],
+      feed: handleFacade(feeds, (feed, handler) =>
+        this.#registerFeed(feed, handler as AnyProducer),
+      ) as ServiceHandles<P>["feed"],
     };
   }
 
@@ -112,6 +133,10 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
 
   get store(): ConnectedService<P>["store"] {
     return this.#surfaces.store;
+  }
+
+  get jobs(): ConnectedService<P>["jobs"] {
+    return this.#surfaces.jobs;
   }
 
   get publishPrepared(): ConnectedService<P>["publishPrepared"] {
@@ -156,7 +181,7 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     this.#scope.throwIfClosed("start");
     this.#reportMissingHandlers(options.strict ?? false);
     await this.#provider.start();
-    this.#surfaces.startListening();
+    await this.#surfaces.start();
   }
 
   async #wait(options: WaitOptions): Promise<void> {
@@ -179,7 +204,10 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
 
   async #stopRpc(deadline: Deadline): Promise<void> {
     // Half a second of the budget stays for closing the connection.
-    const abandoned = await this.#provider.stop(Math.max(0, deadline.remaining() - 500));
+    const [abandoned] = await Promise.all([
+      this.#provider.stop(Math.max(0, deadline.remaining() - 500)),
+      this.#feeds.stop(deadline),
+    ]);
     if (abandoned > 0)
       this.#settings.log.warn({ abandoned }, "Handlers were still running when the time to drain was up");
   }
@@ -189,7 +217,10 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
       link: this.#link,
       checks: this.health,
       intervalMs: this.#settings.heartbeatMs,
-      load: () => ({ inFlight: this.#provider.openCalls, zombies: this.#provider.admission.zombies }),
+      load: () => ({
+        inFlight: this.#provider.openCalls,
+        zombies: this.#provider.admission.zombies + this.#feeds.zombies,
+      }),
     });
     this.#scope.add("health", () => heartbeats.stop());
     await heartbeats.start();
@@ -197,17 +228,25 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
 
   #register(action: RpcAction, handler: AnyHandler): void {
     this.#provider.register(action, (call, input) =>
-      this.#settings.traced
-        ? withServerSpan(call, () => this.#run(handler, call, input))
-        : this.#run(handler, call, input),
+      this.#traced(call, () => this.#run(handler, call, input)),
     );
   }
 
-  #run(handler: AnyHandler, call: OpenCall, input: unknown): unknown {
-    const context = new CallContext(call, this.#settings.log);
-    const handle = () => handler({ input, context, client: this.#clientFor(call) });
+  #registerFeed(feed: FeedAction, producer: AnyProducer): void {
+    this.#feeds.register(feed, (session, input) =>
+      this.#traced(session, () => this.#run(produces(producer, session), session, input)),
+    );
+  }
+
+  #traced(request: OpenCall | ProducerSession, handle: () => unknown): unknown {
+    return this.#settings.traced ? withServerSpan(request, handle) : handle();
+  }
+
+  #run(handler: AnyHandler, request: OpenCall | ProducerSession, input: unknown): unknown {
+    const context = new CallContext(request, this.#settings.log);
+    const handle = () => handler({ input, context, client: this.#clientFor(request) });
     if (this.#middleware.length === 0) return handle();
-    const { api, name } = call.action;
+    const { api, name } = request.action;
     return withServiceMiddleware(this.#middleware, { api, name, input, context }, handle);
   }
 
@@ -216,22 +255,40 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
   }
 
   #reportMissingHandlers(strict: boolean): void {
-    const missing = this.#participant.implements
-      .flatMap((api) => Object.values(api.rpc))
-      .filter((action) => !this.#provider.serves(action));
+    const apis = this.#participant.implements;
+    const rpc = apis.flatMap((api) => Object.values(api.rpc)).filter((it) => !this.#provider.serves(it));
+    const feeds = apis.flatMap((api) => Object.values(api.feeds)).filter((it) => !this.#feeds.serves(it));
+    const missing = [
+      ...rpc.map(({ name }) => ({ name, write: `rpc.${facadePath(name)}(async ({ input }) => ...)` })),
+      ...feeds.map(({ name }) => ({
+        name,
+        write: `feed.${facadePath(name)}(async ({ input, emit }) => ...)`,
+      })),
+    ].map(({ name, write }) => ({ name, write: `service.handle.${write}` }));
     if (missing.length === 0) return;
-    const lines = missing.map(
-      ({ name }) => `  service.handle.rpc.${facadePath(name)}(async ({ input }) => ...)`,
-    );
+    const lines = missing.map(({ write }) => `  ${write}`);
     if (strict) throw new TypeError(`Handlers are missing for:\n${lines.join("\n")}`);
-    for (const { name } of missing) {
-      const write = `service.handle.rpc.${facadePath(name)}(async ({ input }) => ...)`;
+    for (const { name, write } of missing) {
       this.#settings.log.warn(
         { action: name, write },
         "An owned action has no handler; its callers get UnavailableError",
       );
     }
   }
+}
+
+/** A producer as a handler: it is given the session's own beside what every handler gets. */
+function produces(producer: AnyProducer, session: ProducerSession): AnyHandler {
+  const { emit } = session;
+  return (request) =>
+    producer({
+      ...request,
+      emit,
+      // Made when it is first looked at.
+      get signal() {
+        return session.signal;
+      },
+    });
 }
 
 function facadePath(name: string): string {

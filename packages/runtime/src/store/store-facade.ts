@@ -10,9 +10,9 @@ type Handle<R> =
   R extends StoreResource<infer Optional> ? StoreHandle | (Optional extends true ? undefined : never) : never;
 
 /** `service.store`: the object stores of a participant, by alias. */
-export type StoreFacade<P extends AnyParticipant> = {
-  readonly [Alias in keyof P["store"]]: Handle<P["store"][Alias]>;
-};
+export type StoreFacade<P extends AnyParticipant> = P["store"] extends infer Stores
+  ? { readonly [Alias in keyof Stores]: Handle<Stores[Alias]> }
+  : never;
 
 export interface StoreFacadeInput extends Omit<StoreInput, "binding"> {
   readonly resources: Readonly<Record<string, StoreResource>>;

@@ -2,7 +2,7 @@ import { context, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from
 import type { TrellisError } from "@trellis/protocol";
 import type { AsyncResult } from "@trellis/result";
 import type { CallOrigin } from "../rpc/call-origin.ts";
-import type { OpenCall } from "../rpc/open-call.ts";
+import type { Callable } from "../rpc/callable.ts";
 import type { CallRequest } from "../rpc/rpc-client.ts";
 import { toSpanContext, traceOfSpan } from "./trace-context.ts";
 
@@ -13,7 +13,7 @@ function tracer(): Tracer {
   return trace.getTracer("trellis");
 }
 
-/** Wraps one call in `rpc.client.<Name>`. */
+/** Wraps one call in `rpc.client.<Name>`; the opening of a feed in `feed.client.<Name>`. */
 export function withClientSpan(
   request: CallRequest,
   call: (request: CallRequest) => AsyncResult<unknown, TrellisError>,
@@ -22,7 +22,7 @@ export function withClientSpan(
   const active = context.active();
   const inherited = trace.getSpan(active) === undefined ? parentOf(origin) : undefined;
   const parent = inherited === undefined ? active : trace.setSpanContext(active, inherited);
-  const span = tracer().startSpan(`rpc.client.${action.name}`, { kind: SpanKind.CLIENT }, parent);
+  const span = tracer().startSpan(`${action.kind}.client.${action.name}`, { kind: SpanKind.CLIENT }, parent);
   if (!span.isRecording()) return call(request);
   span.setAttributes({ "rpc.system": "trellis", "rpc.service": action.api, "rpc.method": action.name });
   const result = call({ ...request, trace: traceOfSpan(span) });
@@ -30,12 +30,18 @@ export function withClientSpan(
   return result;
 }
 
-/** Runs a handler inside `rpc.server.<Name>`, continuing the caller's trace. */
-export function withServerSpan(call: OpenCall, handle: () => unknown): unknown {
+/** A request inside its handler; the span takes the place of the trace that came in. */
+interface TracedRequest extends Pick<CallOrigin, "tracestate"> {
+  readonly action: Pick<Callable, "kind" | "name" | "api">;
+  traceBytes: Uint8Array | undefined;
+}
+
+/** Runs a handler inside `rpc.server.<Name>`, a producer inside `feed.server.<Name>`; continues the caller's trace. */
+export function withServerSpan(call: TracedRequest, handle: () => unknown): unknown {
   const { action } = call;
   const remote = parentOf(call);
   const parent = remote === undefined ? context.active() : trace.setSpanContext(context.active(), remote);
-  const span = tracer().startSpan(`rpc.server.${action.name}`, { kind: SpanKind.SERVER }, parent);
+  const span = tracer().startSpan(`${action.kind}.server.${action.name}`, { kind: SpanKind.SERVER }, parent);
   if (!span.isRecording()) return handle();
   span.setAttributes({ "rpc.system": "trellis", "rpc.service": action.api, "rpc.method": action.name });
   call.traceBytes = traceOfSpan(span)?.trace ?? call.traceBytes;

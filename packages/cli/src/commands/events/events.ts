@@ -1,19 +1,37 @@
 import { Command } from "commander";
-import type { CommandContext } from "../../context.ts";
-import { eventsDlqLs } from "./dlq-ls.ts";
-import { eventsDlqDiscard, eventsDlqReplay } from "./dlq-settle.ts";
-import { eventsDlqShow } from "./dlq-show.ts";
-import { eventsTail } from "./tail.ts";
+import { type CommandContext, onPlatform, type PlatformOptions, withCore } from "../../context.ts";
+import type { Column } from "../../output/table.ts";
+import type { CoreClient } from "../../platform/connect-core.ts";
+import { eventsDlq } from "./dlq.ts";
+
+type ConsumerRow = Awaited<
+  ReturnType<ReturnType<CoreClient["rpc"]["events"]["consumersList"]>["orThrow"]>
+>["consumers"][number];
 
 export function eventsCommand(context: CommandContext): Command {
-  const dlq = new Command("dlq")
-    .description("dead letters: events that a consumer could not handle")
-    .addCommand(eventsDlqLs(context))
-    .addCommand(eventsDlqShow(context))
-    .addCommand(eventsDlqReplay(context))
-    .addCommand(eventsDlqDiscard(context));
   return new Command("events")
-    .description("events, their consumers and dead letters")
-    .addCommand(eventsTail(context))
-    .addCommand(dlq);
+    .description("events: who consumes them, and what could not be handled")
+    .addCommand(eventsConsumers(context))
+    .addCommand(eventsDlq(context));
 }
+
+function eventsConsumers(context: CommandContext): Command {
+  const command = new Command("consumers")
+    .description("list durable consumers with what they still have to do")
+    .argument("[deployment]", "name or id of a deployment");
+  return onPlatform(command).action((deployment: string | undefined, options: PlatformOptions) =>
+    withCore(context, options, async (core) => {
+      const asked = deployment === undefined ? {} : { deployment };
+      const { consumers } = await core.rpc.events.consumersList(asked).orThrow();
+      context.terminal.rows(columns, consumers, "There are no consumers.");
+    }),
+  );
+}
+
+const columns: Column<ConsumerRow>[] = [
+  { heading: "CONSUMER", cell: ({ service, consumer }) => `${service}/${consumer}` },
+  { heading: "PENDING", cell: ({ pending }) => String(pending) },
+  { heading: "RUNNING", cell: ({ running }) => String(running) },
+  { heading: "REDELIVERED", cell: ({ redelivered }) => String(redelivered) },
+  { heading: "DEAD", cell: ({ deadLetters }) => String(deadLetters) },
+];

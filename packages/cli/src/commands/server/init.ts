@@ -51,6 +51,8 @@ async function init(context: CommandContext, options: Options): Promise<void> {
       ? new CliFailure(cause.message, { exitCode: EXIT.usage, hint: "Pass another folder by --data.", cause })
       : cause;
   });
+  // Keys are no part of anybody's repository, also where the folder is made inside of one.
+  writeFileSync(join(dataDir, ".gitignore"), "*\n");
   const { root, seed, instance } = admin;
   if (!writeCredentialFile(credential, { version: 1, url: origin, root, seed }))
     throw credentialExists(credential);

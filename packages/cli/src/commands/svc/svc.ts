@@ -1,5 +1,6 @@
 import { Command } from "commander";
 import type { CommandContext } from "../../context.ts";
+import { svcBind } from "./bind.ts";
 import { svcCreate } from "./create.ts";
 import { svcLs } from "./ls.ts";
 import { svcProvision } from "./provision.ts";
@@ -11,6 +12,7 @@ export function svcCommand(context: CommandContext): Command {
     .addCommand(svcCreate(context))
     .addCommand(svcProvision(context))
     .addCommand(svcApply(context))
+    .addCommand(svcBind(context))
     .addCommand(svcDisable(context))
     .addCommand(svcEnable(context))
     .addCommand(svcLs(context));

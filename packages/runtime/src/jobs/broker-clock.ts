@@ -1,0 +1,65 @@
+import { kvPrefix, kvStreamName, utf8Bytes } from "@trellis/protocol";
+import { JetStreamPublisher } from "../jetstream/publisher.ts";
+import { StreamReader } from "../jetstream/stream-reader.ts";
+import { systemTimers, type Timer } from "../lifecycle/timers.ts";
+import type { JobsLink } from "./jobs-link.ts";
+
+const renewMs = 60_000;
+const retryMs = 2_000;
+
+/**
+ * The broker's time. Delays and deadlines are counted by it alone, so that the clocks of machines may be wrong by hours:
+ * it is read off a message that the broker has just stored, and kept by the monotonic clock.
+ */
+export class BrokerClock {
+  readonly #link: JobsLink;
+  readonly #subject: string;
+  readonly #publisher: JetStreamPublisher;
+  readonly #reader: StreamReader;
+  readonly #timeoutMs: number;
+  #offset: number | undefined;
+  #timer: Timer | undefined;
+  #stopped = false;
+
+  constructor(link: JobsLink, options: { requests: JobsRequests; bucket: string; timeoutMs: number }) {
+    this.#link = link;
+    this.#subject = `${kvPrefix(options.bucket)}.clock`;
+    this.#publisher = new JetStreamPublisher(options.requests);
+    this.#reader = new StreamReader(options.requests, kvStreamName(options.bucket));
+    this.#timeoutMs = options.timeoutMs;
+  }
+
+  /** Ms since the epoch; before the first reading, as the connection's own clock counts them. */
+  now(): number {
+    return this.#offset === undefined ? this.#link.clock.now() : this.#link.clock.monotonic() + this.#offset;
+  }
+
+  /** Reads the broker's time, now and then again and again; resolves after the first reading, or when it failed. */
+  async start(): Promise<void> {
+    const read = await this.#read().catch(() => false);
+    if (this.#stopped) return;
+    this.#timer = systemTimers.set(() => void this.start(), read ? renewMs : retryMs, { background: true });
+  }
+
+  stop(): void {
+    this.#stopped = true;
+    this.#timer?.clear();
+  }
+
+  async #read(): Promise<boolean> {
+    const { clock } = this.#link;
+    const before = clock.monotonic();
+    await this.#publisher.publish(this.#subject, utf8Bytes("{}"), {
+      timeoutMs: this.#timeoutMs,
+      repeatable: true,
+    });
+    // Another process may have written since: then that is what is read, and it lies between the same two instants.
+    const stored = (await this.#reader.lastOf(this.#subject, { timeoutMs: this.#timeoutMs })).orThrow();
+    const after = clock.monotonic();
+    if (stored === undefined) return false;
+    this.#offset = stored.storedAt.getTime() - (before + after) / 2;
+    return true;
+  }
+}
+
+type JobsRequests = ConstructorParameters<typeof JetStreamPublisher>[0];
