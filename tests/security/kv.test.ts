@@ -2,7 +2,7 @@ import { headers } from "@nats-io/transport-node";
 import { defineService, kv } from "@trellis/contract";
 import type { KvBinding } from "@trellis/protocol";
 import type { ConnectedService } from "@trellis/runtime/service";
-import type { TestTrellis } from "@trellis/testing";
+import { eventually, type TestTrellis } from "@trellis/testing";
 import { Type } from "typebox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Attacker } from "./attacker.ts";
@@ -136,6 +136,15 @@ describe("the bucket of a neighbour", () => {
       await core["Core.Apis.List"]({}),
     ]);
     expect(told).not.toContain(secret);
+  });
+
+  it("would take what the broker delivers for somebody who knew its name: the limit that is documented", async () => {
+    await intruder.nats.request(`$KV.${own.bucket}.loot`, '{"n":666}', { timeout: 5_000 });
+    const get = `$JS.API.DIRECT.GET.KV_${own.bucket}.$KV.${own.bucket}.loot`;
+    await mayPublish(intruder.nats, get, { reply: `$KV.${victim.bucket}.loot` });
+    const entry = await eventually(async () => (await service.kv.accounts.get("loot").orThrow()) ?? false);
+    expect(entry).toMatchObject({ value: { n: 666 } });
+    await service.kv.accounts.delete("loot").orThrow();
   });
 
   it("is not reached by what a guess can name: wildcards in a reply subject are stored nowhere", async () => {

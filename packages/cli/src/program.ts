@@ -3,6 +3,7 @@ import { callCommand } from "./commands/call.ts";
 import { devCommand } from "./commands/dev.ts";
 import { doctorCommand } from "./commands/doctor.ts";
 import { eventsCommand } from "./commands/events/events.ts";
+import { feedCommand } from "./commands/feed.ts";
 import { grantsCommand } from "./commands/grants/grants.ts";
 import { jobsCommand } from "./commands/jobs/jobs.ts";
 import { kvCommand } from "./commands/kv/kv.ts";
@@ -26,6 +27,7 @@ export function buildProgram(context: CommandContext, version: string): Command 
     .addCommand(devCommand(context))
     .addCommand(servicesCommand(context))
     .addCommand(callCommand(context))
+    .addCommand(feedCommand(context))
     .addCommand(doctorCommand(context))
     .addCommand(participantsCommand(context))
     .addCommand(svcCommand(context))

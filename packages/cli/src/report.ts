@@ -1,11 +1,11 @@
 import { NotKnown, PlatformOwned } from "@trellis/control-plane/core";
 import { BaseError } from "@trellis/result";
-import type { TrellisError } from "@trellis/runtime";
+import type { FeedError, TrellisError } from "@trellis/runtime";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import { CliFailure, type FailureReport } from "./failure.ts";
 
 /** The exit code of an error of Trellis. */
-export function exitCodeOf(error: TrellisError): ExitCode {
+export function exitCodeOf(error: TrellisError | FeedError): ExitCode {
   if (error.kind === "declared") return declaredExitCode(error);
   switch (error.type) {
     case "TransportError":
@@ -19,6 +19,7 @@ export function exitCodeOf(error: TrellisError): ExitCode {
     case "TimeoutError":
     case "UnavailableError":
     case "BusyError":
+    case "FeedError":
       return EXIT.unavailable;
     default:
       return EXIT.failed;
@@ -48,7 +49,7 @@ function transportExitCode(code: string): ExitCode {
 export function reportOf(thrown: unknown): FailureReport {
   if (thrown instanceof CliFailure) return thrown.report;
   if (thrown instanceof BaseError) {
-    const error = thrown as TrellisError;
+    const error = thrown as TrellisError | FeedError;
     const { type, message, hint } = error;
     return { exitCode: exitCodeOf(error), type, message, hint, data: dataOf(error), stack: undefined };
   }
@@ -73,7 +74,7 @@ function isExpected(thrown: unknown): thrown is Error & { hint?: string } {
   return thrown instanceof Error && "code" in thrown && typeof thrown.code === "string";
 }
 
-function dataOf(error: TrellisError): unknown {
+function dataOf(error: TrellisError | FeedError): unknown {
   if (error.kind === "declared") return "data" in error ? error.data : undefined;
   return error.type === "ValidationError" ? error.errors : undefined;
 }

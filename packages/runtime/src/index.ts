@@ -38,7 +38,13 @@ export { type ConnectedClient, TrellisClient } from "./client/trellis-client.ts"
 export type { ConnectArgs, RuntimeOptions } from "./connect/connect-link.ts";
 export type { Connection, ConnectionPhase, ConnectionStatus } from "./connect/connection-status.ts";
 export type { FeedOpenFacade } from "./feeds/feed-facade.ts";
-export type { FeedErrors, FeedOpener, FeedOptions, FeedStream } from "./feeds/feed-stream.ts";
+export type {
+  FeedErrors,
+  FeedOpener,
+  FeedOpenerWithInput,
+  FeedOptions,
+  FeedStream,
+} from "./feeds/feed-stream.ts";
 export type { JobCreateFailure } from "./jobs/job-creator.ts";
 export { JobEndedError } from "./jobs/job-ended-error.ts";
 export type { JobFailure } from "./jobs/job-handler.ts";

@@ -13,7 +13,17 @@ const RpcArtifact = Type.Object({
   download: Type.Boolean(),
 });
 
-const ApiArtifact = Type.Object({ id: Type.String(), rpc: Type.Record(Type.String(), RpcArtifact) });
+const FeedArtifact = Type.Object({
+  input: MaybeSchema,
+  event: Type.Record(Type.String(), Type.Unknown()),
+  errors: Type.Record(Type.String(), MaybeSchema),
+});
+
+const ApiArtifact = Type.Object({
+  id: Type.String(),
+  rpc: Type.Record(Type.String(), RpcArtifact),
+  feeds: Type.Record(Type.String(), FeedArtifact),
+});
 
 const ParticipantArtifact = Type.Object({
   format: Type.Literal("trellis.participant/v1"),
@@ -23,9 +33,10 @@ const ParticipantArtifact = Type.Object({
   uses: Type.Array(Type.Object({ api: Type.String(), rpc: Type.Record(Type.String(), RpcArtifact) })),
 });
 
-/** The part of an API's artifact by which its RPCs can be called. */
+/** The part of an API's artifact by which its RPCs can be called and its feeds opened. */
 export type CallableApi = Static<typeof ApiArtifact>;
 export type CallableRpc = Static<typeof RpcArtifact>;
+export type CallableFeed = Static<typeof FeedArtifact>;
 
 const api = Compile(ApiArtifact);
 const participant = Compile(ParticipantArtifact);

@@ -51,13 +51,17 @@ function add(found: Map<string, Provided>, row: DeploymentRow, api: ApiPart): vo
   const provider = { deployment, name, participant, disabled: row.disabled === 1 };
   const known = found.get(api.id);
   if (known === undefined) {
-    const view = { id: api.id, rpc: Object.keys(api.rpc).sort(), providers: [provider] };
+    const view = { id: api.id, ...namesOf(api), providers: [provider] };
     found.set(api.id, { view, artifact: api });
     return;
   }
   if (known.view.providers.every(({ disabled }) => disabled) && !provider.disabled) {
     known.artifact = api;
-    known.view.rpc = Object.keys(api.rpc).sort();
+    Object.assign(known.view, namesOf(api));
   }
   known.view.providers.push(provider);
+}
+
+function namesOf({ rpc, feeds }: ApiPart): Pick<Provided["view"], "rpc" | "feeds"> {
+  return { rpc: Object.keys(rpc).sort(), feeds: Object.keys(feeds).sort() };
 }

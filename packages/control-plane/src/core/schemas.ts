@@ -49,6 +49,8 @@ export const ApiSchema = Type.Object({
   id: Id,
   /** Names of its RPCs. */
   rpc: Type.Array(Type.String()),
+  /** Names of its feeds. */
+  feeds: Type.Array(Type.String()),
   providers: Type.Array(
     Type.Object({ deployment: Id, name: Type.String(), participant: Id, disabled: Type.Boolean() }),
   ),

@@ -23,7 +23,7 @@ export class StoredRecord {
     const { headers } = message;
     if (headers === undefined) return undefined;
     const fields: Fields = { subject: "", sequence: -1, time: "", others: undefined };
-    for (const [name, values] of headers) read(fields, name, values[0] ?? "");
+    for (const [name, values] of headers) read(fields, name, values);
     if (fields.subject === "" || !Number.isSafeInteger(fields.sequence) || fields.sequence < 1)
       return undefined;
     return new StoredRecord(fields, message.data);
@@ -62,20 +62,25 @@ interface Fields {
   others: Map<string, string> | undefined;
 }
 
-function read(fields: Fields, name: string, value: string): void {
+/**
+ * The server adds what it knows behind the headers that the writer gave: of several values of one name the last is its
+ * own. So nobody can lie about subject, sequence and time, be it that the broker itself was made to store an answer.
+ */
+function read(fields: Fields, name: string, values: readonly string[]): void {
+  const last = values.at(-1) ?? "";
   switch (name) {
     case "Nats-Subject":
-      fields.subject = value;
+      fields.subject = last;
       return;
     case "Nats-Sequence":
-      fields.sequence = Number(value);
+      fields.sequence = Number(last);
       return;
     case "Nats-Time-Stamp":
-      fields.time = value;
+      fields.time = last;
       return;
     case "Nats-Stream":
       return;
     default:
-      (fields.others ??= new Map()).set(name, value);
+      (fields.others ??= new Map()).set(name, name === "Nats-Last-Sequence" ? last : (values[0] ?? ""));
   }
 }
