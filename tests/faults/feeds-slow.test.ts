@@ -1,7 +1,11 @@
+import { defineApi, defineApp, defineService, feed, use } from "@trellis/contract";
 import { eventually, startTrellis } from "@trellis/testing";
+import { Type } from "typebox";
 import { describe, expect, it } from "vitest";
-import { type Produced, Reader, tickProducers, ticksApp, ticksService } from "./feeds-kit.ts";
+import { type Produced, Reader, tickProducers, ticks, ticksApp, ticksService } from "./feeds-kit.ts";
 import { count, heap, pause, timed } from "./kit.ts";
+
+const later = defineApi("faults.later@v1", { feeds: { Later: feed({ event: Type.String() }) } });
 
 describe.concurrent("a slow consumer", () => {
   it("beside a fast one on the same connection slows neither that one nor its calls", async () => {
@@ -25,7 +29,7 @@ describe.concurrent("a slow consumer", () => {
     const middle = calls.sort((a, b) => a - b)[calls.length >> 1] ?? Number.NaN;
     expect(middle).toBeLessThan(50);
     // The others are held to what their windows take.
-    expect(produced?.items).toBeLessThan(200_000 + 2 * 66 * 128);
+    expect(produced?.items).toBeLessThan(200_000 + 2 * 66 * 256);
     // The one that reads nothing at all is given up; the one that reads an item a second goes on, though a frame
     // lasts it longer than that.
     const { ms } = await timed(() =>
@@ -39,6 +43,33 @@ describe.concurrent("a slow consumer", () => {
     const ended = await stalled.ended;
     expect(ended.isErr() && ended.error).toMatchObject({ type: "FeedError", reason: "consumer_slow" });
   }, 80_000);
+});
+
+describe.concurrent("a provider that stops", () => {
+  it("is not held up by a consumer that does not read, nor by a producer that ignores its signal", async () => {
+    await using trellis = await startTrellis();
+    let begun = false;
+    const service = await trellis.service(ticksService, (it) => {
+      tickProducers(it);
+      // Registered around the producers: one that never ends, whatever it is told.
+      it.use(({ name }, next) => {
+        if (name !== "Ticks.Quiet") return next();
+        begun = true;
+        return new Promise(() => {});
+      });
+    });
+    const client = await trellis.client(ticksApp);
+    const stalled = client.feed.ticks.count({});
+    await stalled.next();
+    const deaf = client.feed.ticks.quiet();
+    const told = expect(deaf.next()).rejects.toMatchObject({ type: "FeedError", reason: "stopped" });
+    await eventually(() => expect(begun).toBe(true));
+    const { ms } = await timed(() => service.stop({ timeout: 5_000 }));
+    expect(ms).toBeLessThan(6_000);
+    const ended = await stalled.ended;
+    expect(ended.isErr() && ended.error).toMatchObject({ type: "FeedError", reason: "stopped" });
+    await told;
+  });
 });
 
 describe.concurrent("a feed on which nothing happens", () => {
@@ -65,6 +96,30 @@ describe.concurrent("a feed on which nothing happens", () => {
     await Promise.all(quiet.map((stream) => stream.return()));
     await eventually(() => expect(produced).toMatchObject({ running: 1 }), { timeout: 2_000 });
   }, 80_000);
+});
+
+describe.concurrent("a consumer that is allowed more", () => {
+  it("takes a new socket for it, and its feeds go on", async () => {
+    await using trellis = await startTrellis({
+      controlPlane: { authorization: { lifeMs: 3_000 }, failuresPerMinute: 10_000 },
+    });
+    await trellis.service(ticksService, (service) => void tickProducers(service));
+    // Uses an API that nobody provides yet.
+    const client = await trellis.client(defineApp("faults.curious", { uses: [use(ticks), use(later)] }));
+    const phases: string[] = [];
+    client.connection.subscribe(({ phase }) => void phases.push(phase));
+    const reader = new Reader(client.feed.ticks.count({ perSecond: 50 }));
+    await eventually(() => expect(reader.last).toBeGreaterThan(20));
+    await trellis.service(defineService("faults.later-service", { implements: [later] }), ({ handle }) =>
+      handle.feed.later.later(async ({ emit }) => emit("at last")),
+    );
+    const late = client.feed.later.later(undefined, { timeout: 20_000 });
+    expect((await late.next()).value).toBe("at last");
+    const { last } = reader;
+    await eventually(() => expect(reader.last).toBeGreaterThan(last + 50));
+    expect(reader).toMatchObject({ wrong: [], error: undefined });
+    expect(phases.filter((phase) => phase === "connected")).toHaveLength(2);
+  });
 });
 
 describe("the memory of a feed", () => {

@@ -230,6 +230,28 @@ describe("an open", () => {
     caller.fire(note(session, "close"));
   });
 
+  it("that is garbage harms nobody: honest ones in between are answered", async () => {
+    const subject = prices();
+    const text = (value: string) => new TextEncoder().encode(value);
+    const garbage = ["", "{", "null", "\ufeff{}", "[".repeat(500_000)].map(text);
+    garbage.push(Uint8Array.of(0xff, 0xfe, 0xfd), Uint8Array.from(port.random(300)));
+    for (const bytes of garbage) {
+      caller.fire({ subject, reply: caller.reply(), bytes });
+      caller.nats.publish(subject, bytes);
+      for (const input of [
+        7,
+        { input: null },
+        { input: null, frames: 1 },
+        { input: null, frames: "x", more: 1 },
+      ]) {
+        const shot = caller.shot(market.id, "Market.Prices", input, { subject });
+        expect(await caller.ask(shot)).toMatchObject({ results: [{ payload: { type: "ValidationError" } }] });
+      }
+      expect(await caller.ask(opening(caller, caller.reply()))).toMatchObject({ results: [{ status: 0 }] });
+    }
+    expect(started).toBe(0);
+  });
+
   it("that is sent again opens nothing", async () => {
     const shot = opening(caller, caller.reply());
     expect(await caller.ask(shot)).toMatchObject({ results: [{ status: 0 }] });

@@ -34,4 +34,4 @@ export const SESSION_FRAME_HEADER = 26;
 /** How many sessions one challenge may name, and one control frame. */
 export const MAX_FRAME_SESSIONS = 1024;
 /** How many items one frame may hold: what a consumer keeps is bounded whatever its provider sends. */
-export const MAX_FEED_ITEMS = 128;
+export const MAX_FEED_ITEMS = 256;

@@ -282,11 +282,11 @@ describe("a consumer with a full window", () => {
   }
 
   it("that takes nothing has stalled", () => {
-    expect(pass(full(128), 31_000)).toBe("stalled");
+    expect(pass(full(256), 31_000)).toBe("stalled");
   });
 
   it("that takes one item now and then has not, however long a frame lasts it", () => {
-    const world = full(128);
+    const world = full(256);
     for (let item = 0; item < 20; item += 1) {
       world.take(1);
       expect(pass(world, 25_000)).not.toBe("stalled");
