@@ -31,6 +31,9 @@ describe("what an editor shows", () => {
     ["const failure", "failure"],
     ["async ({ input", "input"],
     ["inner.rpc.words.", "translate"],
+    ["desk.feed.audit.", "live"],
+    ["for await (const ", "entry"],
+    ["async ({ input: view, ", "emit"],
   ])("over %s%s is short and names no machinery", async (before, word) => {
     const shown = await hover(before, word);
     expect(shown).not.toBe("");
@@ -48,12 +51,16 @@ describe("what an editor shows", () => {
     ["rpc.greeter.", "welcome"],
     ["client: inner", "inner"],
     ["inner.rpc.words.", "rpc"],
+    ["desk.feed.audit.", "feed"],
+    ["desk.feed.audit.", "audit"],
+    ["auditing.handle.feed.", "feed"],
+    ["auditing.handle.feed.audit.", "live"],
   ])(
     "over %s%s is what can be called or handled there, not the contract that it comes from",
     async (before, word) => {
       const shown = await hover(before, word);
-      expect(shown).toMatch(/greeter|words|RpcHandler|RpcCaller/);
-      expect(shown).not.toMatch(/\bany\b|Participant<|RpcAction<|Facade|TObject/);
+      expect(shown).toMatch(/greeter|words|audit|RpcHandler|RpcCaller|FeedOpener|FeedHandle/);
+      expect(shown).not.toMatch(/\bany\b|Participant<|RpcAction<|FeedAction<|Facade|TObject/);
     },
   );
 
