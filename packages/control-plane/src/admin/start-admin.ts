@@ -48,7 +48,7 @@ export async function startAdmin(plane: Plane, options: AdminOptions): Promise<(
   // What operators change goes over the platform's own link into the applications' account.
   const link = new PlainLink(plane.links.app, { port, log: silentLogger, connection: "trellis-app" });
   handleJobs(service, plane, link);
-  handleEvents(service, plane, link);
+  handleEvents(service, plane, options.owner);
   handleResources(service, plane, link);
   try {
     await service.start({ strict: true });
