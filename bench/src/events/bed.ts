@@ -1,99 +1,110 @@
 import { AckPolicy, jetstream, jetstreamManager } from "@nats-io/jetstream";
-import { connect, type NatsConnection } from "@nats-io/transport-node";
+import { connect } from "@nats-io/transport-node";
 import { consumer, defineApi, defineService, event, use } from "@trellis/contract";
 import { startNats, startTrellis } from "@trellis/testing";
 import { Type } from "typebox";
 
-const Order = Type.Object({ id: Type.Integer(), region: Type.String(), text: Type.String() });
 const orders = defineApi("bench.orders@v1", {
-  events: { "Order.Placed": event({ payload: Order, params: ["region"] }) },
+  events: { "Order.Placed": event({ payload: Type.Object({ n: Type.Integer(), text: Type.String() }) }) },
 });
 const shop = defineService("bench.shop", { implements: [orders] });
 const billing = defineService("bench.billing", {
   uses: [use(orders)],
-  consumers: { placed: consumer({ events: [orders.events["Order.Placed"]], concurrency: 256 }) },
+  consumers: { bills: consumer({ events: [orders.events["Order.Placed"]], concurrency: 256 }) },
 });
 
-/** Publishes one event; the promise is there when it is stored, handled and acknowledged. */
-export type Pass = (id: number) => Promise<void>;
+/** Publishes an event and waits until it is stored and handled. */
+export type Trip = () => Promise<unknown>;
 
-/** Two brokers with one path each: ours from publish to acknowledgement, and that of the nats.js client. */
 export interface EventsBed extends AsyncDisposable {
-  readonly ours: Pass;
-  readonly theirs: Pass;
+  readonly ours: Trip;
+  readonly raw: Trip;
 }
 
-const text = "x".repeat(90);
+/** Numbered events, and who waits for which of them. */
+class Waiting {
+  #next = 0;
+  readonly #open = new Map<number, () => void>();
 
-/** What waits for its event to be handled, by the event's number. */
-class Arrivals {
-  readonly #waiting = new Map<number, () => void>();
-
-  expect(id: number): Promise<void> {
-    return new Promise((resolve) => this.#waiting.set(id, resolve));
+  begin(): { n: number; handled: Promise<void> } {
+    const n = this.#next;
+    this.#next += 1;
+    return { n, handled: new Promise((resolve) => this.#open.set(n, resolve)) };
   }
 
-  arrived(id: number): void {
-    this.#waiting.get(id)?.();
-    this.#waiting.delete(id);
+  end(n: number): void {
+    this.#open.get(n)?.();
+    this.#open.delete(n);
   }
 }
 
+const text = "x".repeat(104);
+
+/** The whole of Trellis on one server, the plain client on another: publisher and consumer have a socket each. */
 export async function makeEventsBed(): Promise<EventsBed> {
   const trellis = await startTrellis();
-  const plain = await startNats();
-  const [publisher, subscriber] = await Promise.all([
-    connect({ servers: plain.url }),
-    connect({ servers: plain.url }),
-  ]);
-  const theirs = await rawPath(publisher, subscriber);
-  const handled = new Arrivals();
-  const options = { telemetry: false } as const;
-  const from = await trellis.service(shop, () => {}, options);
-  await trellis.service(
-    billing,
-    (service) => service.event.order.placed.listen(({ event: { payload } }) => handled.arrived(payload.id)),
-    options,
-  );
-  const { placed } = from.client.event.order;
+  const server = await startNats();
+  const [raw, ours] = [await rawTrips(server.url), await ourTrips(trellis)];
   return {
-    theirs,
-    ours: async (id) => {
-      const arrived = handled.expect(id);
-      await placed.publish({ id, region: "eu", text }).orThrow();
-      await arrived;
-    },
+    ours,
+    raw: raw.trip,
     async [Symbol.asyncDispose]() {
-      await Promise.all([publisher.close(), subscriber.close()]);
-      await plain.stop();
+      await raw.close();
+      await server.stop();
       await trellis.stop();
     },
   };
 }
 
-async function rawPath(publisher: NatsConnection, subscriber: NatsConnection): Promise<Pass> {
-  const [publishing, consuming] = [jetstream(publisher), jetstream(subscriber)];
-  const manager = await jetstreamManager(publisher);
-  await manager.streams.add({ name: "ORDERS", subjects: ["orders.>"], duplicate_window: 120_000_000_000 });
-  await manager.consumers.add("ORDERS", {
-    durable_name: "billing",
+async function ourTrips(trellis: Awaited<ReturnType<typeof startTrellis>>): Promise<Trip> {
+  const waiting = new Waiting();
+  const { client } = await trellis.service(shop, () => {});
+  await trellis.service(billing, ({ event: listening }) => {
+    listening.order.placed.listen(({ event: { payload } }) => waiting.end(payload.n));
+  });
+  return async () => {
+    const { n, handled } = waiting.begin();
+    await client.event.order.placed.publish({ n, text }).orThrow();
+    await handled;
+  };
+}
+
+async function rawTrips(servers: string): Promise<{ trip: Trip; close(): Promise<void> }> {
+  const waiting = new Waiting();
+  const [publisher, listener] = [await connect({ servers }), await connect({ servers })];
+  const manager = await jetstreamManager(listener);
+  // As the control plane makes them.
+  await manager.streams.add({
+    name: "EVENTS",
+    subjects: ["events.>"],
+    duplicate_window: 120_000_000_000,
+    allow_direct: true,
+    deny_delete: true,
+    deny_purge: true,
+  });
+  await manager.consumers.add("EVENTS", {
+    durable_name: "bills",
     ack_policy: AckPolicy.Explicit,
     max_ack_pending: 5_000,
+    filter_subjects: ["events.placed", "events.replay"],
   });
-  const handled = new Arrivals();
-  const consumer = await consuming.consumers.get("ORDERS", "billing");
-  await consumer.consume({
-    max_messages: 500,
+  const messages = await (await jetstream(listener).consumers.get("EVENTS", "bills")).consume({
     callback: (message) => {
-      handled.arrived(message.json<{ id: number }>().id);
+      waiting.end(message.json<{ n: number }>().n);
       message.ack();
     },
   });
-  return async (id) => {
-    const arrived = handled.expect(id);
-    await publishing.publish("orders.eu", JSON.stringify({ id, region: "eu", text }), {
-      msgID: `order-${id}`,
-    });
-    await arrived;
+  const stream = jetstream(publisher);
+  return {
+    trip: async () => {
+      const { n, handled } = waiting.begin();
+      await stream.publish("events.placed", JSON.stringify({ n, text }), { msgID: `id-${n}` });
+      await handled;
+    },
+    async close() {
+      await messages.close();
+      await publisher.close();
+      await listener.close();
+    },
   };
 }

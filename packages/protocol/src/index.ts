@@ -91,6 +91,7 @@ export {
   type SignEventsInput,
   signEvents,
 } from "./events/event-proof.ts";
+export { EventTree, eventTreeKey } from "./events/event-tree.ts";
 export {
   EVENT_CLOCK_LEEWAY_MS,
   EVENT_REFUSALS,
@@ -99,9 +100,8 @@ export {
   eventRoot,
   refuseEvent,
   type StoredEvent,
-  storedEventLeaf,
+  storedLeaf,
 } from "./events/event-verdict.ts";
-export { KnownTree } from "./events/known-tree.ts";
 export {
   MAX_MERKLE_LEAVES,
   type MerkleProof,
@@ -289,6 +289,7 @@ export {
   deadLetterPrefix,
   deadLetterStream,
   EVENT_STREAM,
+  listenerName,
   resourceName,
 } from "./resources/resource-names.ts";
 export {

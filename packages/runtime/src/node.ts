@@ -6,6 +6,7 @@ export { type BootstrapExchange, type BootstrapSource } from "./connect/bootstra
 export type { ConnectDeps } from "./connect/connect-link.ts";
 export { markFinalRefusal } from "./connect/http-bootstrap.ts";
 export { userNkey } from "./connect/nkey.ts";
+export { ListenRefused, listenAction, listenApi, MAX_LISTENERS } from "./events/listen-api.ts";
 export { PlainLink, type PlainLinkInput } from "./jetstream/plain-link.ts";
 export { JetStreamPublisher } from "./jetstream/publisher.ts";
 export { StreamReader } from "./jetstream/stream-reader.ts";

@@ -15,6 +15,6 @@ service.event.order.placed.listen(
 await service.start();
 console.log("ready");
 process.stdin.once("data", () => {
-  process.stdin.pause();
+  process.stdin.destroy();
   void service.stop().then(() => console.log("stopped"));
 });

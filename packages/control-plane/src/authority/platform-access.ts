@@ -1,3 +1,4 @@
+import { listenApi } from "@trellis/runtime/node";
 import type { AuthorityArtifact } from "./artifact.ts";
 
 type Use = AuthorityArtifact["uses"][number];
@@ -36,4 +37,32 @@ export function grantedUses(uses: readonly Use[], granted: readonly string[]): G
     else kept.push({ ...use, rpc, events: {}, feeds: {}, operations: {} });
   }
   return { uses: kept, refused };
+}
+
+/** True when a contract can listen to events: its own, or those that it uses. */
+export function listensTo({
+  implements: own,
+  uses,
+}: Pick<AuthorityArtifact, "implements" | "uses">): boolean {
+  return [...own, ...uses].some(({ events }) => Object.keys(events).length > 0);
+}
+
+/**
+ * What every participant uses of the platform without naming it: asking for its own ephemeral listeners. It takes no
+ * grant, since the platform makes them only of events that the caller's own grants name.
+ */
+export function withListening(artifact: AuthorityArtifact, uses: readonly Use[]): readonly Use[] {
+  const named = uses.find(({ api }) => api === listenApi.id);
+  if (!listensTo(artifact) || isPlatformOwned(artifact.id)) return uses;
+  const action = listenApi.artifact.rpc["Events.Listen"] as Use["rpc"][string];
+  const wanted: Use = named ?? {
+    api: listenApi.id,
+    optional: true,
+    rpc: {},
+    events: {},
+    feeds: {},
+    operations: {},
+  };
+  const added = { ...wanted, rpc: { ...wanted.rpc, "Events.Listen": action } };
+  return [...uses.filter((use) => use !== named), added];
 }

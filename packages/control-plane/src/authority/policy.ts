@@ -1,21 +1,25 @@
 import { canonicalJson, digestOf } from "@trellis/contract";
 import {
   controlSubject,
+  EVENT_STREAM,
   eventFilter,
   feedSubject,
   healthSubject,
   inboxPrefix,
+  listenerName,
   NOTICE_FILTER,
   NOTICES_GET_SUBJECT,
   noticeGetSubject,
   rpcSubject,
 } from "@trellis/protocol";
 import { JobsBindingSchema } from "@trellis/protocol/jobs";
+import { MAX_LISTENERS } from "@trellis/runtime/node";
 import { type Static, Type } from "typebox";
 import { Compile } from "typebox/compile";
 import type { BoundResources } from "../resources/resources.ts";
 import type { AuthorityArtifact } from "./artifact.ts";
 import type { ResolvedBindings } from "./binding.ts";
+import { listensTo } from "./platform-access.ts";
 import { resourcePermissions } from "./resource-permissions.ts";
 
 const Names = Type.Array(Type.String());
@@ -42,6 +46,8 @@ const Policy = Type.Object({
     Type.Object({ stream: Type.String(), name: Type.String(), deadLetters: Type.String() }),
   ),
   jobs: Type.Union([JobsBindingSchema, Type.Null()]),
+  /** Its connections may have ephemeral listeners. */
+  listens: Type.Optional(Type.Boolean()),
 });
 
 const compiled = Compile(Policy);
@@ -90,6 +96,7 @@ export function policyOf(input: {
       .map(({ stream, consumer: name, deadLetters }) => ({ stream, name, deadLetters }))
       .sort((left, right) => (left.name < right.name ? -1 : 1)),
     jobs: resources.jobs,
+    ...(listensTo(artifact) ? { listens: true } : {}),
   };
 }
 
@@ -125,6 +132,8 @@ export function sharedPermissions(policy: TransportPolicy): Permissions {
     pub.add(`${controlPrefix(deployment)}.*`);
     pub.add(noticeGetSubject("route", deployment));
   }
+  // To verify the events of others.
+  if (policy.listens === true) pub.add("ctl.get.authorization.*").add("ctl.get.grants.*");
   if (policy.kind === "service") {
     pub.add("_INBOX.*.r.>").add("ctl.get.authorization.*").add("ctl.get.grants.*");
     pub.add(noticeGetSubject("route", policy.deployment));
@@ -151,11 +160,20 @@ export function compilePermissions(policy: TransportPolicy, connection: string):
 export function addConnection(shared: Permissions, policy: TransportPolicy, connection: string): Permissions {
   const { deployment, kind } = policy;
   const inbox = `${inboxPrefix(connection)}.>`;
-  if (kind !== "service") return { pub: shared.pub, sub: [inbox, ...shared.sub] };
+  const pulls = policy.listens === true ? listenerPulls(connection) : [];
+  if (kind !== "service") return { pub: [...shared.pub, ...pulls], sub: [inbox, ...shared.sub] };
   return {
-    pub: [...shared.pub, healthSubject({ kind, deployment, connection })],
+    pub: [...shared.pub, healthSubject({ kind, deployment, connection }), ...pulls],
     sub: [inbox, ...shared.sub, controlSubject(deployment, connection)],
   };
+}
+
+/** Pulling from the connection's own ephemeral consumers, which the control plane makes: nothing can be said to them. */
+function listenerPulls(connection: string): string[] {
+  return Array.from(
+    { length: MAX_LISTENERS },
+    (_, slot) => `$JS.API.CONSUMER.MSG.NEXT.${EVENT_STREAM}.${listenerName(connection, slot)}`,
+  );
 }
 
 export type PolicyChange = "equal" | "wider" | "narrower";

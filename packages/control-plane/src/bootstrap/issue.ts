@@ -16,7 +16,12 @@ import type { Clock } from "@trellis/runtime/node";
 import { type ResolvedBindings, resolveBindings } from "../authority/binding.ts";
 import type { Catalog } from "../authority/catalog.ts";
 import { grantsOf, sealGrants } from "../authority/grants.ts";
-import { type GrantedUses, grantedUses, isPlatformOwned } from "../authority/platform-access.ts";
+import {
+  type GrantedUses,
+  grantedUses,
+  isPlatformOwned,
+  withListening,
+} from "../authority/platform-access.ts";
 import { comparePolicies, policyOf, sealPolicy, type TransportPolicy } from "../authority/policy.ts";
 import type { Kicker } from "../authority/revoker.ts";
 import type { Statements } from "../authority/statements.ts";
@@ -157,7 +162,9 @@ async function resolve(
   continuity: Continuity,
 ): Promise<ResolvedBindings> {
   const { queries } = deps.storage;
-  const { uses, refused } = await usable(deps, admitted);
+  const allowed = await usable(deps, admitted);
+  const uses = withListening(admitted.artifact, allowed.uses);
+  const refused = allowed.refused.filter(({ api }) => !uses.some((use) => use.api === api));
   if (uses.length === 0) return { bound: [], unbound: refused, ambiguous: [] };
   const current = new Map(continuity.before?.policy.used.map((use) => [use.api, use.deployment]));
   const chosen = await chosenBindings(queries, admitted.deployment.id);

@@ -35,6 +35,24 @@ export async function listResources(
   return cutPage(rows, page.limit, (row) => row.id);
 }
 
+/** The durable consumers of all deployments, or of one. */
+export async function listConsumers(
+  queries: Queries,
+  page: PageRequest,
+  deploymentId?: string,
+): Promise<Page<ResourceRow>> {
+  const rows = await queries
+    .selectFrom("resources")
+    .selectAll()
+    .where("kind", "=", "consumer")
+    .where("id", ">", page.after ?? "")
+    .$if(deploymentId !== undefined, (query) => query.where("deploymentId", "=", deploymentId ?? ""))
+    .orderBy("id")
+    .limit(page.limit + 1)
+    .execute();
+  return cutPage(rows, page.limit, (row) => row.id);
+}
+
 /** Adds a resource, or says of one that is known how it is kept now. */
 export async function saveResource(queries: Queries, row: ResourceRow): Promise<void> {
   const { spec, state, updatedAt } = row;

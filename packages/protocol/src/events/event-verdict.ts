@@ -48,13 +48,8 @@ export interface StoredEvent {
   readonly storedAt: number;
 }
 
-/** The root that the publisher must have signed; `undefined` when the path leads nowhere. */
-export function eventRoot(port: Port, event: StoredEvent): Uint8Array | undefined {
-  return merkleRoot(port, storedEventLeaf(port, event), event.stamp.proof);
-}
-
 /** The hash that stands for a stored event in its publisher's tree. */
-export function storedEventLeaf(port: Port, event: StoredEvent): Uint8Array {
+export function storedLeaf(port: Port, event: StoredEvent): Uint8Array {
   const { address, stamp, subject } = event;
   const { id, time, requestId, traceparent, tracestate } = stamp;
   const facts: EventFacts = {
@@ -69,6 +64,15 @@ export function storedEventLeaf(port: Port, event: StoredEvent): Uint8Array {
     tracestate,
   };
   return eventLeaf(port, facts, event.payloadDigest);
+}
+
+/** The root that the publisher must have signed; `undefined` when the path leads nowhere. */
+export function eventRoot(
+  port: Port,
+  event: StoredEvent,
+  leaf: Uint8Array = storedLeaf(port, event),
+): Uint8Array | undefined {
+  return merkleRoot(port, leaf, event.stamp.proof);
 }
 
 /**

@@ -25,7 +25,7 @@ export function merkleLeafOf(port: Port, bytes: Uint8Array): Uint8Array {
   return port.sha256(bytes);
 }
 
-/** The hash of two hashes below it. */
+/** The hash of an inner node. */
 export function merkleNode(port: Port, left: Uint8Array, right: Uint8Array): Uint8Array {
   const bytes = allocate(1 + 2 * HASH);
   bytes[0] = NODE;

@@ -17,3 +17,8 @@ export function deadLetterStream(secretHex: string): string {
 export function deadLetterPrefix(secretHex: string, alias: string): string {
   return `dlq.v1.${requireToken(secretHex, "secret")}.${requireToken(alias, "alias")}`;
 }
+
+/** An ephemeral consumer of a connection: one of a few names, so that the connection's permissions can hold them. */
+export function listenerName(connection: string, slot: number): string {
+  return `${requireToken(connection, "connection")}_${slot}`;
+}

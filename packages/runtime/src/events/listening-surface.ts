@@ -5,14 +5,18 @@ import type { BrokerRequests } from "../jetstream/broker-requests.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
 import { boundConsumer } from "./consumer-binding.ts";
+import type { AskForListener } from "./ephemeral-listener.ts";
+import { EphemeralListeners, unasked } from "./ephemeral-listeners.ts";
 import { type ConsumerLink, EventConsumer } from "./event-consumer.ts";
 import { eventFacade } from "./event-facade.ts";
 import type { EventHandler } from "./event-handler.ts";
-import type { EventListen } from "./event-listeners.ts";
+import { type EventListen, listenBoth } from "./event-listeners.ts";
 import { EventVerifier } from "./event-verifier.ts";
 import type { EventListener } from "./event-work.ts";
 
 export interface ListeningSurfaceOptions<Client> {
+  /** Asks the platform for an ephemeral consumer. */
+  readonly ask?: AskForListener;
   readonly participant: AnyParticipant;
   readonly link: ConsumerLink;
   readonly requests: BrokerRequests;
@@ -30,14 +34,20 @@ export class ListeningSurface<Client> {
   readonly #listeners = new Map<string, EventListener[]>();
   readonly #consumers: EventConsumer[] = [];
   readonly #verifier: EventVerifier;
+  readonly #ephemeral: EphemeralListeners;
   #started = false;
 
   constructor(options: ListeningSurfaceOptions<Client>) {
     this.#options = options;
     this.#verifier = new EventVerifier(options.link);
     const make = (action: EventAction): EventListen<unknown, string, Client> => ({
-      listen: (handler, { group } = {}) => this.#register(action, handler, group),
+      listen: listenBoth({
+        ephemeral: (handler, options) => this.#ephemeral.listen(this.#listener(action, handler), options),
+        durable: (handler, { group }) => this.#register(action, handler, group),
+      }),
     });
+    const { link, traced, ask = unasked } = options;
+    this.#ephemeral = new EphemeralListeners({ link, traced, ask, verifier: () => this.#verifier });
     this.facade = eventFacade(listenable(options.participant), make)(undefined);
   }
 
@@ -61,6 +71,7 @@ export class ListeningSurface<Client> {
   }
 
   async stop(deadline: Deadline): Promise<void> {
+    this.#ephemeral.stop();
     await Promise.all(this.#consumers.map((consumer) => consumer.stop(deadline)));
   }
 
@@ -84,12 +95,12 @@ export class ListeningSurface<Client> {
     if (listeners.some((other) => isSame(other.action, action))) {
       throw new TypeError(`${action.name} has a handler in consumer "${alias}" already.`);
     }
+    this.#listeners.set(alias, [...listeners, this.#listener(action, handler)]);
+  }
+
+  #listener(action: EventAction, handler: EventHandler<unknown, Client>): EventListener {
     const { clientFor } = this.#options;
-    const listener: EventListener = {
-      action,
-      handle: (event, context) => handler({ event, context, client: clientFor(context) }),
-    };
-    this.#listeners.set(alias, [...listeners, listener]);
+    return { action, handle: (event, context) => handler({ event, context, client: clientFor(context) }) };
   }
 
   #onlyGroupOf(action: EventAction): string {

@@ -28,7 +28,11 @@ export interface PullOptions {
   readonly ackWaitMs: number;
   /** Priority group of a pinned consumer: one process at a time gets its messages. */
   readonly group?: string | undefined;
+  /** Nothing is said of messages: the consumer wants no acknowledgements. */
+  readonly silent?: boolean | undefined;
   onMessage(message: PulledMessage): void;
+  /** It has begun to fail. */
+  onFailing?(): void;
   /** The group's messages come here from now on; before, they may have gone to another process. */
   onPinned?(): void;
 }
@@ -145,7 +149,7 @@ export class PullLoop implements MessageOwner {
   }
 
   say(reply: string, word: Uint8Array): void {
-    if (!this.broker.publish(reply, word)) this.#unsaid.push([reply, word]);
+    if (this.#options.silent !== true && !this.broker.publish(reply, word)) this.#unsaid.push([reply, word]);
   }
 
   settled(message: PulledMessage, how: "ack" | "nak" | "term" | "dropped"): void {
@@ -257,6 +261,7 @@ export class PullLoop implements MessageOwner {
     if (this.#state.phase === "pulling") {
       this.#state = { phase: "failing", since: this.#link.clock.now(), reason };
       this.#link.log.warn({ consumer: this.#options.consumer, reason }, "The consumer does not deliver");
+      this.#options.onFailing?.();
     } else if (this.#state.reason !== reason) this.#state = { ...this.#state, reason };
     this.#again();
   }

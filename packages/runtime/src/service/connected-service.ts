@@ -3,7 +3,7 @@ import type { RequestByName } from "../client/calling.ts";
 import type { ClientMiddleware } from "../client/middleware.ts";
 import type { Connection } from "../connect/connection-status.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
-import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
+import type { EventPublishFacade, PublishByName, PublishPrepared } from "../events/event-publishers.ts";
 import type { FeedHandleFacade, FeedOpenFacade } from "../feeds/feed-facade.ts";
 import type { Health } from "../health/health.ts";
 import type { JobsCallFacade, JobsFacade } from "../jobs/jobs-facade.ts";
@@ -31,7 +31,7 @@ export type ServiceClient<P extends AnyParticipant> = {
   readonly state: StateFacade<P>;
   /** The declared queues: `create`, `submit`, `createMany`. */
   readonly jobs: JobsCallFacade<P>;
-} & {};
+} & PublishByName<P>;
 
 export type ServiceHandles<P extends AnyParticipant> = {
   /** Registers handlers: `service.handle.rpc.<group>.<leaf>(async ({ input, context, client }) => ...)`. */
@@ -76,6 +76,8 @@ export type ConnectedService<P extends AnyParticipant> = AsyncDisposable & {
   readonly jobs: JobsFacade<P, ServiceClient<P>>;
   /** Publishes an event that was prepared before, byte for byte. */
   readonly publishPrepared: PublishPrepared;
+  /** Stops every listener and consumer of events; what has begun ends first. The service goes on. */
+  stopEventListeners(options?: StopOptions): Promise<void>;
   readonly health: Health;
   /** Puts middleware around every handler; before `start()`. */
   use(middleware: ServiceMiddleware): void;

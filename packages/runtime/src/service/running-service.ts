@@ -81,7 +81,9 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     this.#scope.add("jobs", (deadline) => this.#surfaces.stopJobs(deadline));
     const checks = new HealthChecks(settings.log);
     checks.add("nats", () => natsCheck(link));
-    this.#surfaces = new ServiceSurfaces(participant, connected, (origin) => this.#clientFor(origin));
+    this.#surfaces = new ServiceSurfaces(participant, { ...connected, rpc }, (origin) =>
+      this.#clientFor(origin),
+    );
     if (Object.keys(participant.consumers).length > 0)
       checks.add("consumers", () => this.#surfaces.listeningHealth());
     if (Object.keys(participant.jobs).length > 0) checks.add("jobs", () => this.#surfaces.jobsHealth());
@@ -141,6 +143,10 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
 
   get publishPrepared(): ConnectedService<P>["publishPrepared"] {
     return this.#surfaces.publishPrepared(undefined);
+  }
+
+  stopEventListeners(options: StopOptions = {}): Promise<void> {
+    return this.#surfaces.stopListening(Deadline.after(options.timeout ?? defaultStopMs));
   }
 
   get auth(): ServiceAuth {

@@ -1,8 +1,10 @@
 import type { AnyParticipant } from "@trellis/contract";
+import { AsyncResult } from "@trellis/result";
 import type { ConnectedLink } from "../connect/connect-link.ts";
 import type { Link } from "../connect/link.ts";
+import { askForListener } from "../events/ask-for-listener.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
-import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
+import type { EventPublishFacade, PublishByName, PublishPrepared } from "../events/event-publishers.ts";
 import { ListeningSurface } from "../events/listening-surface.ts";
 import { PublishingSurface } from "../events/publishing-surface.ts";
 import type { HealthReport } from "../health/health.ts";
@@ -11,6 +13,7 @@ import { JobsSurface } from "../jobs/jobs-surface.ts";
 import { type KvFacade, kvFacade } from "../kv/kv-facade.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
+import type { RpcClient } from "../rpc/rpc-client.ts";
 import { type StoreInput, StreamObjectStore } from "../store/object-store.ts";
 import { type StoreFacade, storeFacade } from "../store/store-facade.ts";
 import { SweepSchedule } from "../store/sweep-schedule.ts";
@@ -26,7 +29,11 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
   readonly #listening: ListeningSurface<Client>;
   readonly #sweeps: SweepSchedule | undefined;
 
-  constructor(participant: P, { link, settings }: ConnectedLink, clientFor: (origin: CallOrigin) => Client) {
+  constructor(
+    participant: P,
+    { link, settings, rpc }: ConnectedLink & { readonly rpc: RpcClient },
+    clientFor: (origin: CallOrigin) => Client,
+  ) {
     const { requests } = link;
     const { timeoutMs, traced } = settings;
     const shared = { link, requests, timeoutMs };
@@ -48,6 +55,7 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
       link,
       requests,
       traced,
+      ask: askForListener(rpc),
       binding: (alias) => link.session.resources.consumers[alias],
       clientFor,
     });
@@ -68,6 +76,18 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
   /** Events, to be published for the request that is worked on, or for none. */
   publish(origin: CallOrigin | undefined): EventPublishFacade<P> {
     return this.#publishing.facade(origin) as EventPublishFacade<P>;
+  }
+
+  /** Publishing by name, for the request that is worked on, or for none. */
+  named(origin: CallOrigin | undefined): PublishByName<P> {
+    const find = (name: string) => this.#publishing.named(name, origin);
+    return {
+      prepare: (name, payload, options) => find(name).andThen((event) => event.prepare(payload, options)),
+      publish: (name, payload, options) => {
+        const found = find(name);
+        return found.isErr() ? AsyncResult.err(found.error) : found.value.publish(payload, options);
+      },
+    };
   }
 
   publishPrepared(origin: CallOrigin | undefined): PublishPrepared {
@@ -91,6 +111,7 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
     this.#sweeps?.start();
   }
 
+  /** Ends ephemeral listeners at once, and consumers when their handlers have ended. */
   stopListening(deadline: Deadline): Promise<void> {
     return this.#listening.stop(deadline);
   }

@@ -1,0 +1,84 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { toBase64Url } from "../bytes/base64url.ts";
+import { portablePort as port } from "../port/portable.ts";
+import { type EventProof, readEventProof, signEvents } from "./event-proof.ts";
+import { EventTree } from "./event-tree.ts";
+import { merkleLeaf, merklePath, merkleRoot, merkleTree } from "./merkle.ts";
+
+const proofOf = (place: Pick<EventProof, "size" | "index" | "path">): EventProof => ({
+  ...place,
+  authorization: "a",
+  signedAt: 1,
+  signature: new Uint8Array(64),
+});
+
+const bytes = (n: number) => Uint8Array.from({ length: 4 }, (_, at) => (n >> (8 * at)) & 255);
+
+it("says of every leaf what following its whole path says, in whatever order they come", () => {
+  const trees = fc.integer({ min: 1, max: 64 }).chain((size) =>
+    fc.record({
+      size: fc.constant(size),
+      // What comes: an index, and whether leaf, or one hash of its path, is another.
+      coming: fc.array(
+        fc.record({
+          index: fc.nat(size - 1),
+          leafChanged: fc.boolean(),
+          pathChanged: fc.option(fc.nat(5), { freq: 4 }),
+        }),
+        { maxLength: 40 },
+      ),
+    }),
+  );
+  fc.assert(
+    fc.property(trees, ({ size, coming }) => {
+      const leaves = Array.from({ length: size }, (_, n) => merkleLeaf(port, bytes(n)));
+      const { root, levels } = merkleTree(port, leaves);
+      const pathOf = (index: number) =>
+        merklePath(size, index).map((at) => levels[at.level]?.[at.index] ?? root);
+      const known = new EventTree(port, proofOf({ size, index: 0, path: pathOf(0) }), {
+        root,
+        leaf: leaves[0] ?? root,
+      });
+      for (const { index, leafChanged, pathChanged } of coming) {
+        const path = pathOf(index);
+        if (pathChanged !== null && pathChanged < path.length)
+          path[pathChanged] = merkleLeaf(port, bytes(999));
+        const leaf = leafChanged ? merkleLeaf(port, bytes(1_000 + index)) : (leaves[index] ?? root);
+        const proof = proofOf({ size, index, path });
+        const whole = merkleRoot(port, leaf, proof);
+        const isWhole = whole !== undefined && port.equal(whole, root);
+        // What is known needs no path: only a changed hash that was not looked at may differ, of a leaf that is genuine.
+        if (isWhole) expect(known.holds(leaf, proof)).toBe(true);
+        else if (leafChanged) expect(known.holds(leaf, proof)).toBe(false);
+        else if (known.holds(leaf, proof)) expect(port.equal(leaf, leaves[index] ?? root)).toBe(true);
+      }
+    }),
+    { numRuns: 60 },
+  );
+});
+
+it("reads the proofs of its own events only", () => {
+  const leaves = [0, 1, 2].map((n) => merkleLeaf(port, bytes(n)));
+  const { root } = merkleTree(port, leaves);
+  const key = port.ed25519.keyPair(new Uint8Array(32).fill(1));
+  const texts = signEvents(port, { leaves, authorization: toBase64Url(root), signedAt: 1, key });
+  const first = readEventProof(texts[0] ?? "");
+  if (first === undefined) throw new Error("unreadable");
+  const known = new EventTree(port, first, { root, leaf: leaves[0] ?? root });
+  for (const [index, text] of texts.entries()) {
+    const proof = known.read(text);
+    expect(proof).toMatchObject({ size: 3, index, signedAt: 1 });
+    expect(proof !== undefined && known.holds(leaves[index] ?? root, proof)).toBe(true);
+  }
+  const [one = ""] = texts;
+  for (const bad of [
+    "",
+    "1",
+    one.replace(" 3 0 ", " 3 3 "),
+    one.replace(" 3 0 ", " 3 -1 "),
+    one.replace(" 3 0 ", " 3 2 "),
+    `${one}A`,
+  ])
+    expect(known.read(bad), bad).toBeUndefined();
+});
