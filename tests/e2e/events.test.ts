@@ -168,6 +168,31 @@ describe("durable consumers", () => {
     expect(ids).toEqual([prepared.id]);
   });
 
+  it("is published by name as well; a service stops listening and goes on", async () => {
+    await using scene = await startShop();
+    const { trellis, client } = scene;
+    const seen: number[] = [];
+    const listener = await trellis.service(billing, ({ event }) => {
+      event.order.placed.listen(({ event: got }) => void seen.push(got.payload.n ?? -1), {
+        group: "billing",
+      });
+    });
+    expect(client.prepare("Order.Placed", order(1)).orThrow().name).toBe("Order.Placed");
+    await client.publish("Order.Placed", order(1)).orThrow();
+    await eventually(() => expect(seen).toEqual([1]));
+    // @ts-expect-error: there is no such event
+    const unknown = await client.publish("Order.Eaten", order(2));
+    expect(unknown.isErr() && unknown.error).toMatchObject({
+      type: "NotFoundError",
+      message: expect.stringContaining("Order.Placed, Order.Shipped"),
+    });
+    await listener.stopEventListeners();
+    await client.publish("Order.Placed", order(3)).orThrow();
+    await eventually(async () => expect(await outstanding(trellis, "billing")).toBe(1));
+    expect(seen).toEqual([1]);
+    expect(listener.connection.status.phase).toBe("connected");
+  });
+
   it("a changed contract keeps the consumer with its place: filters widen, nothing is handled twice", async () => {
     await using scene = await startShop();
     const { trellis, client } = scene;

@@ -23,6 +23,33 @@ export type { ClientMiddleware, NextCall, OutgoingCall } from "./client/middlewa
 export { type ConnectedClient, TrellisClient } from "./client/trellis-client.ts";
 export type { ConnectArgs, RuntimeOptions } from "./connect/connect-link.ts";
 export type { Connection, ConnectionPhase, ConnectionStatus } from "./connect/connection-status.ts";
+export type { EphemeralListenOptions, Listening } from "./events/ephemeral-listeners.ts";
+export type {
+  EventAnswer,
+  EventContext,
+  EventHandler,
+  EventRequest,
+  EventSource,
+  ReceivedEvent,
+} from "./events/event-handler.ts";
+export type {
+  EphemeralListen,
+  EventHearFacade,
+  EventListen,
+  EventListenFacade,
+  GroupListenOptions,
+  ParamFilter,
+} from "./events/event-listeners.ts";
+export type { PublishedEvent, PublishOptions } from "./events/event-publisher.ts";
+export type {
+  EventName,
+  EventPublishFacade,
+  EventPublishing,
+  PublishByName,
+  PublishErrors,
+  PublishPrepared,
+} from "./events/event-publishers.ts";
+export type { PrepareOptions } from "./events/prepare-event.ts";
 export type {
   Kv,
   KvDeleteOptions,

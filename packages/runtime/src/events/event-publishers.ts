@@ -10,6 +10,7 @@ import type {
   AuthError,
   BusyError,
   CancelledError,
+  NotFoundError,
   PreparedEvent,
   TransportError,
   UnavailableError,
@@ -43,6 +44,28 @@ export interface EventPublishing<Payload> {
 /** Publishes a prepared event, byte for byte; again after an unknown outcome, or from another replica. */
 export interface PublishPrepared {
   (event: PreparedEvent, options?: PublishOptions): AsyncResult<PublishedEvent, PublishErrors>;
+}
+
+/** What `prepare` and `publish` by name take: the payload of the event that the name means. */
+type PayloadOf<Action> = Action extends EventAction<infer P> ? InputOf<P> : never;
+
+/** Names of the events that a participant publishes. */
+export type EventName<P extends AnyParticipant> = keyof OwnedEvents<P> & string;
+
+/** Publishing by dotted name, for code that gets the name from elsewhere; the payload is typed by the name. */
+export interface PublishByName<P extends AnyParticipant> {
+  /** As `event.<group>.<leaf>.prepare`; a name that is none of this participant's events: `NotFoundError`. */
+  prepare<Name extends EventName<P>>(
+    name: Name,
+    payload: PayloadOf<OwnedEvents<P>[Name]>,
+    options?: PrepareOptions,
+  ): Result<PreparedEvent, ValidationError | NotFoundError>;
+  /** As `event.<group>.<leaf>.publish`. */
+  publish<Name extends EventName<P>>(
+    name: Name,
+    payload: PayloadOf<OwnedEvents<P>[Name]>,
+    options?: PrepareOptions & PublishOptions,
+  ): AsyncResult<PublishedEvent, PublishErrors | NotFoundError>;
 }
 
 /** How an event looks to its publishers. */

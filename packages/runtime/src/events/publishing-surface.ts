@@ -4,12 +4,13 @@ import {
   BusyError,
   CancelledError,
   isPreparedEvent,
+  NotFoundError,
   type PreparedEvent,
   TransportError,
   UnavailableError,
   ValidationError,
 } from "@trellis/protocol";
-import { AsyncResult, type Result, UnexpectedError } from "@trellis/result";
+import { AsyncResult, err, ok, type Result, UnexpectedError } from "@trellis/result";
 import type { BrokerRequests } from "../jetstream/broker-requests.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
 import { withPublishSpan } from "../telemetry/event-spans.ts";
@@ -32,6 +33,7 @@ export interface PublishingSurfaceOptions {
 export class PublishingSurface {
   readonly #options: PublishingSurfaceOptions;
   readonly #publisher: EventPublisher;
+  readonly #byName: Readonly<Record<string, EventAction>>;
   readonly #owned: ReadonlyMap<string, EventAction>;
   readonly #facade: (origin: CallOrigin | undefined) => object;
 
@@ -39,6 +41,7 @@ export class PublishingSurface {
     this.#options = options;
     this.#publisher = new EventPublisher(options.link, options.requests, options.timeoutMs);
     const owned = ownedEvents(options.participant);
+    this.#byName = owned;
     this.#owned = new Map(Object.values(owned).map((action) => [`${action.api} ${action.name}`, action]));
     this.#facade = eventFacade(owned, (action, origin: CallOrigin | undefined) => this.#leaf(action, origin));
   }
@@ -46,6 +49,15 @@ export class PublishingSurface {
   /** The facade of one origin: `client.event`. */
   facade(origin: CallOrigin | undefined): object {
     return this.#facade(origin);
+  }
+
+  /** The event of a dotted name, as its publishers see it; an error that names those there are. */
+  named(name: string, origin: CallOrigin | undefined): Result<EventPublishing<unknown>, NotFoundError> {
+    const action = Object.hasOwn(this.#byName, name) ? this.#byName[name] : undefined;
+    if (action !== undefined) return ok(this.#leaf(action, origin));
+    const known = Object.keys(this.#byName).join(", ") || "none";
+    const message = `This participant publishes no event "${name}". It publishes: ${known}.`;
+    return err(new NotFoundError({ message }));
   }
 
   publishPrepared(origin: CallOrigin | undefined): PublishPrepared {

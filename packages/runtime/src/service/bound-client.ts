@@ -32,6 +32,14 @@ export class BoundClient<P extends AnyParticipant> implements ServiceClient<P> {
     return this.#surfaces.publish(this.#origin);
   }
 
+  get prepare(): ServiceClient<P>["prepare"] {
+    return this.#surfaces.named(this.#origin).prepare;
+  }
+
+  get publish(): ServiceClient<P>["publish"] {
+    return this.#surfaces.named(this.#origin).publish;
+  }
+
   get publishPrepared(): ServiceClient<P>["publishPrepared"] {
     return this.#surfaces.publishPrepared(this.#origin);
   }

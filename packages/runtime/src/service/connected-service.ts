@@ -3,7 +3,7 @@ import type { RequestByName } from "../client/calling.ts";
 import type { ClientMiddleware } from "../client/middleware.ts";
 import type { Connection } from "../connect/connection-status.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
-import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
+import type { EventPublishFacade, PublishByName, PublishPrepared } from "../events/event-publishers.ts";
 import type { Health } from "../health/health.ts";
 import type { KvFacade } from "../kv/kv-facade.ts";
 import type { RpcCallFacade, RpcHandleFacade } from "../rpc/rpc-facade.ts";
@@ -11,7 +11,7 @@ import type { StoreFacade } from "../store/store-facade.ts";
 import type { ServiceMiddleware } from "./middleware.ts";
 
 /** The client of a service, outside its handlers (`service.client`) and, bound to the request, inside them. */
-export interface ServiceClient<P extends AnyParticipant> {
+export interface ServiceClient<P extends AnyParticipant> extends PublishByName<P> {
   /** The RPCs that the participant uses. */
   readonly rpc: RpcCallFacade<P>;
   /** Calls an RPC by its dotted name. */
@@ -63,6 +63,8 @@ export interface ConnectedService<P extends AnyParticipant> extends AsyncDisposa
   readonly store: StoreFacade<P>;
   /** Publishes an event that was prepared before, byte for byte. */
   readonly publishPrepared: PublishPrepared;
+  /** Stops every listener and consumer of events; what has begun ends first. The service goes on. */
+  stopEventListeners(options?: StopOptions): Promise<void>;
   readonly health: Health;
   /** Puts middleware around every handler; before `start()`. */
   use(middleware: ServiceMiddleware): void;

@@ -118,6 +118,10 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     return this.#surfaces.publishPrepared(undefined);
   }
 
+  stopEventListeners(options: StopOptions = {}): Promise<void> {
+    return this.#surfaces.stopListening(Deadline.after(options.timeout ?? defaultStopMs));
+  }
+
   get auth(): ServiceAuth {
     const { participant, assignment, connection } = this.#link.session;
     const { deployment, instance } = assignment;

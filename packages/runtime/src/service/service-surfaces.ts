@@ -1,8 +1,9 @@
 import type { AnyParticipant } from "@trellis/contract";
+import { AsyncResult } from "@trellis/result";
 import type { ConnectedLink } from "../connect/connect-link.ts";
 import { askForListener } from "../events/ask-for-listener.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
-import type { EventPublishFacade, PublishPrepared } from "../events/event-publishers.ts";
+import type { EventPublishFacade, PublishByName, PublishPrepared } from "../events/event-publishers.ts";
 import { ListeningSurface } from "../events/listening-surface.ts";
 import { PublishingSurface } from "../events/publishing-surface.ts";
 import type { HealthReport } from "../health/health.ts";
@@ -58,6 +59,18 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
     return this.#publishing.facade(origin) as EventPublishFacade<P>;
   }
 
+  /** Publishing by name, for the request that is worked on, or for none. */
+  named(origin: CallOrigin | undefined): PublishByName<P> {
+    const find = (name: string) => this.#publishing.named(name, origin);
+    return {
+      prepare: (name, payload, options) => find(name).andThen((event) => event.prepare(payload, options)),
+      publish: (name, payload, options) => {
+        const found = find(name);
+        return found.isErr() ? AsyncResult.err(found.error) : found.value.publish(payload, options);
+      },
+    };
+  }
+
   publishPrepared(origin: CallOrigin | undefined): PublishPrepared {
     return this.#publishing.publishPrepared(origin);
   }
@@ -71,6 +84,7 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
     this.#listening.start();
   }
 
+  /** Ends ephemeral listeners at once, and consumers when their handlers have ended. */
   stopListening(deadline: Deadline): Promise<void> {
     return this.#listening.stop(deadline);
   }
