@@ -1,6 +1,7 @@
 import {
   JetStreamApiError,
   type JetStreamClient,
+  JetStreamError,
   type JetStreamManager,
   type StoredMsg,
 } from "@nats-io/jetstream";
@@ -63,14 +64,18 @@ export class DeadLetterStore {
   ): Promise<{ letters: StoredLetter[]; next: number | undefined }> {
     const stream = deadLetterStream(secretOf(deployment));
     const { alias, limit, fits } = input;
-    const filter = `${deadLettersOf(deployment, alias ?? "x").replace(/\.x$/, alias === undefined ? ".*" : ".x")}.*`;
+    const prefix =
+      alias === undefined
+        ? `${deadLettersOf(deployment, "x").slice(0, -1)}*`
+        : deadLettersOf(deployment, alias);
+    const filter = `${prefix}.*`;
     const manager = await this.#manager();
     const letters: StoredLetter[] = [];
     let position = input.after;
     for (let scanned = 0; scanned < maxScanned; ) {
       const ask = { seq: position + 1, batch: limit, max_bytes: pageBytes, next_by_subj: filter };
       let got = 0;
-      for await (const message of await manager.direct.getBatch(stream, ask)) {
+      for await (const message of messagesOf(manager, stream, ask)) {
         got += 1;
         position = message.seq;
         const letter = readLetter(message);
@@ -136,6 +141,22 @@ export class DeadLetterStore {
 /** A filtered page looks through so many letters; then it is the reader's to go on. */
 const maxScanned = 5_000;
 const gone = 10_043;
+const nothingThere = 404;
+
+type Batch = Parameters<JetStreamManager["direct"]["getBatch"]>[1];
+
+/** A batch; of a stream without anything that matches, nothing: the client takes that for an error. */
+async function* messagesOf(
+  manager: JetStreamManager,
+  stream: string,
+  ask: Batch,
+): AsyncGenerator<StoredMsg, void> {
+  try {
+    yield* await manager.direct.getBatch(stream, ask);
+  } catch (error) {
+    if (!(error instanceof JetStreamError && "code" in error && error.code === nothingThere)) throw error;
+  }
+}
 
 function readLetter(message: StoredMsg): StoredLetter | undefined {
   const letter = readDeadLetter((name) => message.header.get(name));
