@@ -91,6 +91,7 @@ export {
   type SignEventsInput,
   signEvents,
 } from "./events/event-proof.ts";
+export { EventTree, eventTreeKey } from "./events/event-tree.ts";
 export {
   EVENT_CLOCK_LEEWAY_MS,
   EVENT_REFUSALS,
@@ -99,6 +100,7 @@ export {
   eventRoot,
   refuseEvent,
   type StoredEvent,
+  storedLeaf,
 } from "./events/event-verdict.ts";
 export {
   MAX_MERKLE_LEAVES,

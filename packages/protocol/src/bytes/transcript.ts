@@ -8,6 +8,30 @@ import { encodeAscii, utf8Length, writeUtf8 } from "./utf8.ts";
  * Text is UTF-8.
  */
 export function transcript(label: string, ...fields: readonly (Uint8Array | string)[]): Uint8Array {
+  return shortTranscript(label, fields) ?? longTranscript(label, fields);
+}
+
+type Fields = readonly (Uint8Array | string)[];
+
+/** Of short ASCII texts, with bytes at most as the last field: written at once. `undefined` for others. */
+function shortTranscript(label: string, fields: Fields): Uint8Array | undefined {
+  let text = counted(label);
+  let tail: Uint8Array | undefined;
+  for (const field of fields) {
+    if (tail !== undefined || field.length >= 128) return undefined;
+    if (typeof field === "string") text += counted(field);
+    else {
+      tail = field;
+      text += `\0\0\0${String.fromCharCode(field.length)}`;
+    }
+  }
+  const bytes = allocate(text.length + (tail?.length ?? 0));
+  if (!encodeAscii(text, bytes.subarray(0, text.length))) return undefined;
+  if (tail !== undefined) bytes.set(tail, text.length);
+  return bytes;
+}
+
+function longTranscript(label: string, fields: Fields): Uint8Array {
   let length = 4 + utf8Length(label);
   for (const field of fields) length += 4 + (typeof field === "string" ? utf8Length(field) : field.length);
   const bytes = allocate(length);

@@ -54,10 +54,13 @@ export type EventHeadersReading =
   | { readonly ok: false; readonly reason: "unsigned" | "malformed" };
 
 /** Reads the headers of a message by their exact names; an absent header is `""`. */
-export function readEventHeaders(header: (name: string) => string): EventHeadersReading {
+export function readEventHeaders(
+  header: (name: string) => string,
+  readProof: (text: string) => EventProof | undefined = readEventProof,
+): EventHeadersReading {
   const proofText = header(EVENT_HEADERS.proof);
   if (proofText === "") return { ok: false, reason: "unsigned" };
-  const proof = readEventProof(proofText);
+  const proof = readProof(proofText);
   const time = readWhole(header(EVENT_HEADERS.time));
   const id = header(EVENT_HEADERS.id);
   const messageId = header(EVENT_HEADERS.messageId);

@@ -48,8 +48,8 @@ export interface StoredEvent {
   readonly storedAt: number;
 }
 
-/** The root that the publisher must have signed; `undefined` when the path leads nowhere. */
-export function eventRoot(port: Port, event: StoredEvent): Uint8Array | undefined {
+/** The hash that stands for a stored event in its publisher's tree. */
+export function storedLeaf(port: Port, event: StoredEvent): Uint8Array {
   const { address, stamp, subject } = event;
   const { id, time, requestId, traceparent, tracestate } = stamp;
   const facts: EventFacts = {
@@ -63,7 +63,16 @@ export function eventRoot(port: Port, event: StoredEvent): Uint8Array | undefine
     traceparent,
     tracestate,
   };
-  return merkleRoot(port, eventLeaf(port, facts, event.payloadDigest), stamp.proof);
+  return eventLeaf(port, facts, event.payloadDigest);
+}
+
+/** The root that the publisher must have signed; `undefined` when the path leads nowhere. */
+export function eventRoot(
+  port: Port,
+  event: StoredEvent,
+  leaf: Uint8Array = storedLeaf(port, event),
+): Uint8Array | undefined {
+  return merkleRoot(port, leaf, event.stamp.proof);
 }
 
 /**

@@ -19,7 +19,8 @@ export function merkleLeaf(port: Port, data: Uint8Array): Uint8Array {
   return port.sha256(bytes);
 }
 
-function merkleNode(port: Port, left: Uint8Array, right: Uint8Array): Uint8Array {
+/** The hash of an inner node. */
+export function merkleNode(port: Port, left: Uint8Array, right: Uint8Array): Uint8Array {
   const bytes = allocate(1 + 2 * HASH);
   bytes[0] = NODE;
   bytes.set(left, 1);

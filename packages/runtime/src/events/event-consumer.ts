@@ -174,20 +174,27 @@ export class EventConsumer {
       const delivery = this.#order.take();
       if (delivery === undefined) return;
       this.#running.add(delivery);
-      void this.#run(delivery);
+      this.#run(delivery);
     }
   }
 
-  async #run(delivery: EventDelivery): Promise<void> {
+  #run(delivery: EventDelivery): void {
+    const started = this.#options.link.clock.monotonic();
+    const outcome = workOn(delivery, this.#work);
+    if (!(outcome instanceof Promise)) return this.#ended(delivery, outcome, started);
+    void outcome.then((settled) => {
+      this.#ended(delivery, settled, started);
+      this.#pump();
+    });
+  }
+
+  #ended(delivery: EventDelivery, outcome: Outcome, started: number): void {
     const { clock } = this.#options.link;
-    const started = clock.monotonic();
-    const outcome = await workOn(delivery, this.#work);
     this.#ahead.record(clock.monotonic() - started);
     this.#running.delete(delivery);
     this.#settle(delivery, outcome);
     if (!this.#ordered && this.#ahead.prefetch !== this.#loop.prefetch)
       this.#loop.prefetch = this.#ahead.prefetch;
-    this.#pump();
     this.#tellQuiet();
   }
 

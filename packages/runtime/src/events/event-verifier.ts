@@ -3,13 +3,17 @@ import {
   type EventProof,
   type EventRefusal,
   type EventStamp,
+  EventTree,
   eventRoot,
   eventRootBytes,
+  eventTreeKey,
   readEventHeaders,
+  readEventProof,
   readEventSubject,
   refuseEvent,
   type StoredEvent,
-  toBase64Url,
+  storedLeaf,
+  toHex,
 } from "@trellis/protocol";
 import type { Link } from "../connect/link.ts";
 import { type Authority, type AuthorityLink, EventAuthorities } from "./event-authorities.ts";
@@ -35,11 +39,12 @@ export interface VerifiedEvent {
 
 export type EventVerdict = VerifiedEvent | { readonly ok: false; readonly reason: EventRefusal };
 
-const maxRoots = 4_096;
+/** Batches that publishers interleave; each tree of 64 takes some tens of KiB. */
+const maxTrees = 128;
 
-interface KnownRoot {
-  readonly proof: EventProof;
-  /** `true` once it is verified; a root that is not is forgotten. */
+interface KnownTree {
+  readonly tree: EventTree;
+  /** `true` once its root is verified; a tree whose root is not is forgotten. */
   verified: true | Promise<boolean>;
 }
 
@@ -50,37 +55,58 @@ interface KnownRoot {
 export class EventVerifier {
   readonly #link: VerifierLink;
   readonly #authorities: EventAuthorities;
-  /** Roots by their text, oldest first. */
-  readonly #roots = new Map<string, KnownRoot>();
+  /** Trees by what their proofs have in common, oldest first. */
+  readonly #trees = new Map<string, KnownTree>();
 
   constructor(link: VerifierLink) {
     this.#link = link;
     this.#authorities = new EventAuthorities(link);
   }
 
-  /** At once for a root and a publisher that are known. Rejects with `LookupFailed` when it cannot say. */
+  /** At once for a tree and a publisher that are known. Rejects with `LookupFailed` when it cannot say. */
   verify(message: EventMessage, storedAt: number): EventVerdict | Promise<EventVerdict> {
     const { port } = this.#link.platform;
     const { subject, data } = message;
-    const read = readEventHeaders((name) => message.header(name));
+    let key: string | undefined;
+    let known: KnownTree | undefined;
+    const read = readEventHeaders(
+      (name) => message.header(name),
+      (text) => {
+        key = eventTreeKey(text);
+        known = key === undefined ? undefined : this.#trees.get(key);
+        return known === undefined ? readEventProof(text) : known.tree.read(text);
+      },
+    );
     if (!read.ok) return { ok: false, reason: read.reason };
     const address = readEventSubject(subject);
     if (address === undefined) return { ok: false, reason: "malformed" };
-    const event = { subject, address, stamp: read.stamp, payloadDigest: port.sha256(data), storedAt };
-    const root = eventRoot(port, event);
-    if (root === undefined) return { ok: false, reason: "signature_invalid" };
-    const authority = this.#authorities.known(read.stamp.proof.authorization);
-    if (authority === undefined) return this.#verifyUnknown(event, root);
-    const signed = this.#isSigned(read.stamp.proof, root, authority);
+    const { stamp } = read;
+    const event = { subject, address, stamp, payloadDigest: port.sha256(data), storedAt };
+    const leaf = storedLeaf(port, event);
+    const authority = this.#authorities.known(stamp.proof.authorization);
+    if (known !== undefined && authority !== undefined && known.tree.holds(leaf, stamp.proof))
+      return this.#settle(event, authority, known.verified);
+    const root = eventRoot(port, event, leaf);
+    if (root === undefined || key === undefined) return { ok: false, reason: "signature_invalid" };
+    const tree = new EventTree(port, stamp.proof, { root, leaf });
+    if (authority === undefined) return this.#verifyUnknown(event, { key, tree });
+    return this.#settle(event, authority, this.#isSigned(stamp.proof, { key, tree }, authority));
+  }
+
+  #settle(
+    event: StoredEvent,
+    authority: Authority,
+    signed: boolean | Promise<boolean>,
+  ): EventVerdict | Promise<EventVerdict> {
     return typeof signed === "boolean"
       ? this.#decide(event, authority, signed)
       : signed.then((valid) => this.#decide(event, authority, valid));
   }
 
-  async #verifyUnknown(event: StoredEvent, root: Uint8Array): Promise<EventVerdict> {
+  async #verifyUnknown(event: StoredEvent, place: { key: string; tree: EventTree }): Promise<EventVerdict> {
     const authority = await this.#authorities.load(event.stamp.proof.authorization);
     if (authority === undefined) return { ok: false, reason: "unknown_authorization" };
-    return this.#decide(event, authority, await this.#isSigned(event.stamp.proof, root, authority));
+    return this.#decide(event, authority, await this.#isSigned(event.stamp.proof, place, authority));
   }
 
   #decide(event: StoredEvent, authority: Authority, signed: boolean): EventVerdict {
@@ -92,33 +118,37 @@ export class EventVerifier {
     return { ok: true, subject, address, stamp, authority, storedAt };
   }
 
-  #isSigned(proof: EventProof, root: Uint8Array, authority: Authority): boolean | Promise<boolean> {
+  /** The signature of a root, checked once. */
+  #isSigned(
+    proof: EventProof,
+    { key, tree }: { key: string; tree: EventTree },
+    authority: Authority,
+  ): boolean | Promise<boolean> {
     const { ed25519 } = this.#link.platform.port;
-    const name = toBase64Url(root);
-    const known = this.#roots.get(name);
-    if (known !== undefined && isSameSignature(known.proof, proof)) return known.verified;
-    const verified = ed25519.verifyLater(authority.sessionKey, eventRootBytes(proof, root), proof.signature);
-    // Another signature of a root that is known: whoever made it, it does not push out the one that is there.
-    if (known !== undefined) return verified;
-    const entry: KnownRoot = { proof, verified };
-    this.#remember(name, entry);
+    const known = this.#trees.get(key);
+    if (known !== undefined && toHex(known.tree.root) === toHex(tree.root)) return known.verified;
+    const verified = ed25519.verifyLater(
+      authority.sessionKey,
+      eventRootBytes(proof, tree.root),
+      proof.signature,
+    );
+    const entry: KnownTree = { tree, verified };
+    // Another root under a name that is known: the one of them that is signed stays.
+    if (known === undefined) this.#remember(key, entry);
     void verified.then((valid) => {
-      if (valid) entry.verified = true;
-      else if (this.#roots.get(name) === entry) this.#roots.delete(name);
+      if (valid) {
+        entry.verified = true;
+        this.#trees.set(key, entry);
+      } else if (this.#trees.get(key) === entry) this.#trees.delete(key);
     });
     return verified;
   }
 
-  #remember(name: string, root: KnownRoot): void {
-    if (this.#roots.size >= maxRoots) {
-      const [oldest] = this.#roots.keys();
-      if (oldest !== undefined) this.#roots.delete(oldest);
+  #remember(key: string, entry: KnownTree): void {
+    if (this.#trees.size >= maxTrees) {
+      const [oldest] = this.#trees.keys();
+      if (oldest !== undefined) this.#trees.delete(oldest);
     }
-    this.#roots.set(name, root);
+    this.#trees.set(key, entry);
   }
-}
-
-function isSameSignature(a: EventProof, b: EventProof): boolean {
-  if (a.authorization !== b.authorization || a.signedAt !== b.signedAt || a.size !== b.size) return false;
-  return a.signature.every((byte, index) => byte === b.signature[index]);
 }

@@ -41,11 +41,26 @@ const strangerMs = 5_000;
 const lookupRetryMs = 1_000;
 const succeeded: Outcome = { kind: "ok" };
 
-/** One attempt at an event: verify, find its handler, decode, handle. Never throws. */
-export async function workOn(delivery: EventDelivery, options: WorkOptions): Promise<Outcome> {
+/** One attempt at an event: verify, find its handler, decode, handle. At once where nothing has to be waited for. */
+export function workOn(delivery: EventDelivery, options: WorkOptions): Outcome | Promise<Outcome> {
+  const { verdict } = delivery;
+  if (!(verdict instanceof Promise)) return workVerified(delivery, verdict, options);
+  return verdict.then(
+    (settled) => workVerified(delivery, settled, options),
+    // The platform's store could not be asked: that says nothing about the event.
+    () => later,
+  );
+}
+
+const later: Outcome = { kind: "later", delayMs: lookupRetryMs };
+
+function workVerified(
+  delivery: EventDelivery,
+  verdict: EventVerdict | undefined,
+  options: WorkOptions,
+): Outcome | Promise<Outcome> {
   const { deliveries } = delivery.message.facts;
-  const verdict = await settledVerdict(delivery);
-  if (verdict === undefined) return { kind: "later", delayMs: lookupRetryMs };
+  if (verdict === undefined) return later;
   if (!verdict.ok) return dead(verdict.reason, "the event was not accepted");
   const { api, action } = verdict.address;
   const listener = options.listener(api, action);
@@ -58,35 +73,50 @@ export async function workOn(delivery: EventDelivery, options: WorkOptions): Pro
   }
   const payload = decodePayload(delivery, listener.action, options.port);
   if (!payload.ok) return dead("schema_mismatch", payload.message);
+  const event = receivedEvent(verdict, listener.action, payload.value);
+  return handle(listener, { delivery, verdict, event }, options);
+}
+
+interface Work {
+  readonly delivery: EventDelivery;
+  readonly verdict: VerifiedEvent;
+  readonly event: ReceivedEvent<unknown>;
+}
+
+function handle(listener: EventListener, work: Work, options: WorkOptions): Outcome | Promise<Outcome> {
   try {
-    const event = receivedEvent(verdict, listener.action, payload.value);
-    const failure = await handle(listener, { delivery, verdict, event }, options);
-    return failure === undefined ? succeeded : { kind: "failed", error: failure };
+    if (!options.traced) return run(listener, work, { options, trace: undefined });
+    const { stamp } = work.verdict;
+    const ran = withHandleSpan(listener.action, stamp, (trace) => run(listener, work, { options, trace }));
+    return ran instanceof Promise ? ran.catch(failed) : ran;
   } catch (error) {
-    return { kind: "failed", error };
+    return failed(error);
   }
 }
 
-async function settledVerdict(delivery: EventDelivery): Promise<EventVerdict | undefined> {
-  try {
-    return await delivery.verdict;
-  } catch {
-    return undefined; // the platform's store could not be asked: that says nothing about the event
-  }
-}
-
-function handle(
+/** Throws, or rejects, what the handler threw. */
+function run(
   listener: EventListener,
-  work: { delivery: EventDelivery; verdict: VerifiedEvent; event: ReceivedEvent<unknown> },
-  options: WorkOptions,
-): Promise<unknown> {
-  const { delivery, verdict, event } = work;
-  const run = async (trace: WireTrace | undefined): Promise<unknown> => {
-    const context = new DeliveryContext(delivery, verdict.stamp, { ...options, trace });
-    return failureOf(await listener.handle(event, context), isResult);
-  };
-  if (!options.traced) return run(undefined);
-  return withHandleSpan(listener.action, verdict.stamp, run);
+  { delivery, verdict, event }: Work,
+  { options, trace }: { options: WorkOptions; trace: WireTrace | undefined },
+): Outcome | Promise<Outcome> {
+  const context = new DeliveryContext(delivery, verdict.stamp, { ...options, trace });
+  const answer = listener.handle(event, context);
+  if (isThenable(answer)) return Promise.resolve(answer).then(outcomeOf);
+  return outcomeOf(answer);
+}
+
+function outcomeOf(answer: unknown): Outcome {
+  const failure = failureOf(answer, isResult);
+  return failure === undefined ? succeeded : failed(failure);
+}
+
+function failed(error: unknown): Outcome {
+  return { kind: "failed", error };
+}
+
+function isThenable(value: unknown): value is PromiseLike<unknown> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 type Decoded =

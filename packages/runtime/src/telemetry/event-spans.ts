@@ -31,11 +31,11 @@ export async function withPublishSpan<T>(
 }
 
 /** Runs a handler inside `event.handle.<Name>`, continuing the publisher's trace; `handle` gets the span's own. */
-export async function withHandleSpan<T>(
+export function withHandleSpan<T>(
   event: Described,
   remote: { readonly traceparent: string; readonly tracestate: string },
-  handle: (trace: WireTrace | undefined) => Promise<T>,
-): Promise<T> {
+  handle: (trace: WireTrace | undefined) => T | Promise<T>,
+): T | Promise<T> {
   const bytes = readTraceparent(remote.traceparent);
   const published = bytes === undefined ? undefined : toSpanContext(bytes, remote.tracestate || undefined);
   const parent =
@@ -59,7 +59,7 @@ function describe(span: Span, { api, name }: Described): void {
   });
 }
 
-async function ended<T>(span: Span, work: () => Promise<T>): Promise<T> {
+async function ended<T>(span: Span, work: () => T | Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (thrown) {
