@@ -80,7 +80,7 @@ describe("an ephemeral listener", () => {
     const ninth = await listen(() => {}, { mode: "ephemeral" });
     expect(ninth.isErr() && ninth.error.type).toBe("BusyError");
     await placed.publish(order(1)).orThrow();
-    await eventually(() => expect(seen.sort()).toEqual([0, 1, 2, 3, 4, 5, 6, 7]));
+    await eventually(() => expect(seen.sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4, 5, 6, 7]));
     open[3]?.stop();
     await listen(() => void seen.push(8), { mode: "ephemeral" }).orThrow();
     const odd = await scene.client.event.order.placed.listen(() => {}, {

@@ -1,4 +1,4 @@
-import { jetstream, jetstreamManager } from "@nats-io/jetstream";
+import { type JetStreamManager, jetstream, jetstreamManager } from "@nats-io/jetstream";
 import { EVENT_HEADERS, readEventSubject } from "@trellis/protocol";
 import { err, ok } from "@trellis/result";
 import { NotKnown } from "../core/errors.ts";
@@ -16,64 +16,54 @@ import { recentEvents } from "./recent.ts";
 /** Bytes of a payload that an answer carries. */
 const maxShown = 256 * 1024;
 
+/** What the handlers share. */
+interface Desk {
+  readonly plane: Plane;
+  readonly actor: CoreDeps["actor"];
+  readonly letters: DeadLetterStore;
+  manager(): Promise<JetStreamManager>;
+}
+
 /** The administrator's handlers of the events API over one control plane. */
 export function eventsHandlers(plane: Plane, actor: CoreDeps["actor"]): EventsHandlers {
-  const { links, storage, revoker } = plane;
-  const { queries } = storage;
+  const { links, storage } = plane;
   const manager = () => jetstreamManager(links.app, { checkAPI: false });
   const letters = new DeadLetterStore(links.app, manager, jetstream(links.app, { checkAPI: false }));
-  const named = async (id: string) => findDeploymentNamed(queries, id);
-  const audit = (action: string, input: { deployment: string; consumer: string }, done: number) =>
-    storage.mutate(
-      revoker.audit(actor.name, action, input.deployment, {
-        consumer: input.consumer,
-        letters: String(done),
-      }),
-      async () => undefined,
-    );
-
-  /** Settles letters one after another: a letter that is gone is no error, somebody else was quicker. */
-  const settle = async (
-    input: { deployment: string; consumer: string; sequences: readonly number[] },
-    action: "replay" | "discard",
-  ) => {
-    const deployment = await named(input.deployment);
-    if (deployment === undefined) return unknown("deployment", input.deployment);
-    const done: number[] = [];
-    const missing: number[] = [];
-    try {
-      for (const sequence of input.sequences) {
-        const stored = await letters.get(deployment, input.consumer, sequence);
-        const settled = stored !== undefined && (await apply(letters, deployment, { stored, action }));
-        (settled ? done : missing).push(sequence);
-      }
-    } catch (error) {
-      const why = error instanceof Error ? error.message : String(error);
-      const problem = `The broker refused: ${why}. ${done.length} of ${input.sequences.length} are done.`;
-      return err(new BrokerRefused({ data: { problem } }));
-    } finally {
-      if (done.length > 0) await audit(`events.${action}`, input, done.length);
-    }
-    return ok({ done, missing });
-  };
-
+  const desk: Desk = { plane, actor, letters, manager };
   return {
-    "Events.Consumers.List": async (input) => {
-      const page = readPage("consumers", input);
-      if (page.isErr()) return err(page.error);
-      const filter = await deploymentIdOf(queries, input.deployment);
-      const { rows, next } = await listConsumers(queries, page.value, filter);
-      const consumers = await Promise.all(
-        rows.map(async (row) => {
-          const deployment = await findDeployment(queries, row.deploymentId);
-          return deployment === undefined
-            ? []
-            : [await consumerView(await manager(), letters, { row, deployment })];
-        }),
-      );
-      return ok({ consumers: consumers.flat(), ...nextCursor("consumers", next) });
-    },
+    "Events.Consumers.List": (input) => listOfConsumers(desk, input),
+    ...letterHandlers(desk),
+    "Events.DeadLetters.Replay": (input) => settle(desk, input, "replay"),
+    "Events.DeadLetters.Discard": (input) => settle(desk, input, "discard"),
+    "Events.Recent": async (input) => ok(await recentEvents(await manager(), storage.queries, input)),
+  };
+}
 
+async function listOfConsumers(
+  { plane, letters, manager }: Desk,
+  input: Parameters<EventsHandlers["Events.Consumers.List"]>[0],
+): ReturnType<EventsHandlers["Events.Consumers.List"]> {
+  const { queries } = plane.storage;
+  const page = readPage("consumers", input);
+  if (page.isErr()) return err(page.error);
+  const filter = await deploymentIdOf(queries, input.deployment);
+  const { rows, next } = await listConsumers(queries, page.value, filter);
+  const consumers = await Promise.all(
+    rows.map(async (row) => {
+      const deployment = await findDeployment(queries, row.deploymentId);
+      if (deployment === undefined) return [];
+      return [await consumerView(await manager(), letters, { row, deployment })];
+    }),
+  );
+  return ok({ consumers: consumers.flat(), ...nextCursor("consumers", next) });
+}
+
+function letterHandlers({
+  plane,
+  letters,
+}: Desk): Pick<EventsHandlers, "Events.DeadLetters.List" | "Events.DeadLetters.Get"> {
+  const named = (id: string) => findDeploymentNamed(plane.storage.queries, id);
+  return {
     "Events.DeadLetters.List": async (input) => {
       const deployment = await named(input.deployment);
       if (deployment === undefined) return unknown("deployment", input.deployment);
@@ -100,11 +90,37 @@ export function eventsHandlers(plane: Plane, actor: CoreDeps["actor"]): EventsHa
       const shown = payload === undefined || payload.length > maxShown ? {} : { payload: textOf(payload) };
       return ok({ deadLetter: { ...letterView(deployment, stored), headers: headersOf(stored), ...shown } });
     },
-
-    "Events.DeadLetters.Replay": (input) => settle(input, "replay"),
-    "Events.DeadLetters.Discard": (input) => settle(input, "discard"),
-    "Events.Recent": async (input) => ok(await recentEvents(await manager(), queries, input)),
   };
+}
+
+/** Settles letters one after another: a letter that is gone is no error, somebody else was quicker. */
+async function settle(
+  { plane, actor, letters }: Desk,
+  input: { deployment: string; consumer: string; sequences: readonly number[] },
+  action: "replay" | "discard",
+) {
+  const { storage, revoker } = plane;
+  const deployment = await findDeploymentNamed(storage.queries, input.deployment);
+  if (deployment === undefined) return unknown("deployment", input.deployment);
+  if (!isAlias(input.consumer)) return unknown("consumer", input.consumer);
+  const done: number[] = [];
+  const missing: number[] = [];
+  try {
+    for (const sequence of input.sequences) {
+      const stored = await letters.get(deployment, input.consumer, sequence);
+      const settled = stored !== undefined && (await apply(letters, deployment, { stored, action }));
+      (settled ? done : missing).push(sequence);
+    }
+  } catch (error) {
+    const why = error instanceof Error ? error.message : String(error);
+    const problem = `The broker refused: ${why}. ${done.length} of ${input.sequences.length} are done.`;
+    return err(new BrokerRefused({ data: { problem } }));
+  } finally {
+    const details = { consumer: input.consumer, letters: String(done.length) };
+    const entry = revoker.audit(actor.name, `events.${action}`, deployment.id, details);
+    if (done.length > 0) await storage.mutate(entry, async () => undefined);
+  }
+  return ok({ done, missing });
 }
 
 async function apply(

@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
-import type { StreamConfig } from "@nats-io/jetstream";
 import { type ConsumerBinding, eventFilter } from "@trellis/protocol";
 import { eventually } from "@trellis/testing";
 import { afterEach, describe, expect, it } from "vitest";
@@ -61,7 +60,7 @@ describe("C69: what is consumed from goes away", () => {
     const { config } = await events.manager.consumers.info("TRELLIS_EVENTS", binding.consumer);
     await events.manager.streams.delete("TRELLIS_EVENTS");
     await eventually(() => expect(surface.health().status).toBe("failed"), { timeout: 10_000 });
-    await events.manager.streams.add(eventStream as StreamConfig);
+    await events.manager.streams.add(eventStream);
     await events.manager.consumers.add("TRELLIS_EVENTS", config);
     for (const id of ["d", "e"]) await event.order.placed.publish(order({ id })).orThrow();
     await eventually(() => expect(seen).toEqual(["a", "b", "c", "d", "e"]), { timeout: 10_000 });

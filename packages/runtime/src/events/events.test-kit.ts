@@ -1,56 +1,26 @@
 import { AckPolicy, type ConsumerConfig, type JetStreamManager, jetstreamManager } from "@nats-io/jetstream";
 import { connect, type NatsConnection, headers as natsHeaders } from "@nats-io/transport-node";
+import { type ConsumerResource, consumer, defineApi, defineService, event, use } from "@trellis/contract";
 import {
-  type AnyParticipant,
-  type ConsumerResource,
-  consumer,
-  defineApi,
-  defineService,
-  event,
-  use,
-} from "@trellis/contract";
-import {
-  AUTHORIZATION,
-  type Authorization,
-  authorizationDigest,
   type ConsumerBinding,
   type DeadLetter,
   eventFilter,
-  fromBase64Url,
-  type Grants,
-  grantsDigest,
-  type IssuerSet,
-  inboxPrefix,
-  keyId,
-  newId,
   readDeadLetter,
   replaySubject,
-  signStatement,
-  toBase64Url,
   toHex,
 } from "@trellis/protocol";
 import { eventually, startNats, type TestNats } from "@trellis/testing";
 import { Type } from "typebox";
-import { Broker } from "../connect/broker.ts";
-import { type ConnectionKeys, createConnectionKeys } from "../connect/connection-keys.ts";
-import { DirectGet } from "../connect/direct-get.ts";
-import { Inbox } from "../connect/inbox.ts";
-import type { LinkListener } from "../connect/link.ts";
-import { Revocations } from "../connect/revocations.ts";
-import { ServerClock } from "../connect/server-clock.ts";
-import type { Session } from "../connect/session.ts";
-import { BrokerRequests } from "../jetstream/broker-requests.ts";
-import { systemClock } from "../lifecycle/clock.ts";
-import { TimerWheel } from "../lifecycle/timer-wheel.ts";
-import type { Logger } from "../logging/logger.ts";
-import { silentLogger } from "../logging/logger.ts";
-import { platform as nodePlatform } from "../platform/node/platform.ts";
+import { createConnectionKeys } from "../connect/connection-keys.ts";
 import { nodePort as port } from "../platform/node/port.ts";
 import type { CallOrigin } from "../rpc/call-origin.ts";
+import { authorize, EventLink, type LinkOptions } from "./event-link.test-kit.ts";
 import type { EventListenFacade } from "./event-listeners.ts";
 import type { EventPublishFacade, PublishPrepared } from "./event-publishers.ts";
 import { ListeningSurface } from "./listening-surface.ts";
 import { PublishingSurface } from "./publishing-surface.ts";
+
+export { authorize, EventLink } from "./event-link.test-kit.ts";
 
 const Order = Type.Object({
   id: Type.String(),
@@ -93,87 +63,6 @@ export const billing = defineService("acme.billing", {
 
 export type Shop = typeof shop;
 export type Billing = typeof billing;
-
-/** A connection as the control plane would have authorised it, on a server without one. */
-export class EventLink {
-  readonly platform = nodePlatform;
-  readonly clock = new ServerClock(systemClock);
-  readonly wheel = new TimerWheel();
-  readonly revocations = new Revocations();
-  readonly log: Logger;
-  readonly keys: ConnectionKeys;
-  readonly nats: NatsConnection;
-  readonly broker: Broker;
-  readonly answers: Inbox;
-  readonly directGet: DirectGet;
-  readonly requests: BrokerRequests;
-  session: Session;
-  isClosed = false;
-  unavailableBecause: string | undefined;
-  readonly #listeners = new Set<LinkListener>();
-
-  constructor(
-    nats: NatsConnection,
-    input: { keys: ConnectionKeys; session: Session; log?: Logger | undefined },
-  ) {
-    this.nats = nats;
-    this.keys = input.keys;
-    this.session = input.session;
-    this.log = input.log ?? silentLogger;
-    this.broker = new Broker(
-      nats,
-      {
-        onDown: () => this.#tell((listener) => listener.onDown?.()),
-        onDialing: () => {},
-        onRefused: () => {},
-        onUp: () => this.#tell((listener) => listener.onUp?.()),
-        onClosed: () => {},
-      },
-      this.log,
-    );
-    this.answers = new Inbox(port, input.session.connection, "j");
-    this.answers.listen(this.broker, () => {});
-    this.directGet = new DirectGet(this.broker, this.answers);
-    this.requests = new BrokerRequests(this);
-  }
-
-  listen(listener: LinkListener): () => void {
-    this.#listeners.add(listener);
-    return () => void this.#listeners.delete(listener);
-  }
-
-  async close(): Promise<void> {
-    if (this.isClosed) return;
-    this.isClosed = true;
-    this.#tell((listener) => listener.onClosed?.("stopped"));
-    this.wheel.stop();
-    await this.broker.close();
-  }
-
-  #tell(call: (listener: LinkListener) => void): void {
-    for (const listener of [...this.#listeners]) call(listener);
-  }
-}
-
-const issuerKey = port.ed25519.keyPair(new Uint8Array(32).fill(3));
-const issuer = keyId(port, issuerKey.publicKey);
-const issuers: IssuerSet = {
-  rootFingerprint: "test",
-  sequence: 1,
-  issuedAt: 0,
-  issuers: new Map([
-    [issuer, { id: issuer, publicKey: issuerKey.publicKey, notBefore: 0, expiresAt: 8_000_000_000_000 }],
-  ]),
-};
-
-export interface LinkOptions {
-  readonly servers?: string;
-  /** APIs whose events it may publish. */
-  readonly owns?: readonly { readonly id: string; readonly events: object }[];
-  readonly log?: Logger;
-  readonly changes?: Partial<Authorization>;
-  readonly user?: string;
-}
 
 /** A dead letter as it is stored. */
 export interface Letter extends DeadLetter {
@@ -231,7 +120,7 @@ export class EventBed {
     alias: keyof Billing["consumers"],
     changes: Partial<ConsumerConfig> = {},
   ): Promise<ConsumerBinding> {
-    return provision(this.manager, billing.consumers[alias], alias, changes);
+    return provision(this.manager, { resource: billing.consumers[alias], alias }, changes);
   }
 
   /** A replica of the service that listens; `listen` registers. */
@@ -310,78 +199,6 @@ export class EventBed {
   }
 }
 
-/** Issues an authorization and keeps it where it is looked up. */
-export function authorize(
-  store: Map<string, string>,
-  input: LinkOptions & { readonly deployment: string; readonly keys: ConnectionKeys },
-): Session {
-  const { deployment, keys, ...options } = input;
-  const now = Date.now();
-  const connection = newId(port, now);
-  const none = { rpc: [], feeds: [], operations: [], consumes: [] };
-  const grants: Grants = {
-    version: 1,
-    calls: (options.owns ?? []).map(({ id, events }) => ({
-      ...none,
-      api: id,
-      deployment,
-      publishes: Object.keys(events),
-    })),
-    capabilities: [],
-  };
-  const authorization: Authorization = {
-    version: 1,
-    issuer,
-    principal: { kind: "service", id: deployment },
-    identity: keyId(port, keys.identity.publicKey),
-    participant: { id: deployment, digest: toBase64Url(new Uint8Array(32)) },
-    deployment,
-    instance: "i1",
-    connection,
-    login: null,
-    sessionKey: toBase64Url(keys.session.publicKey),
-    exchangeKey: toBase64Url(keys.exchange.publicKey),
-    inbox: inboxPrefix(connection),
-    grants: grantsDigest(port, grants),
-    policy: toBase64Url(new Uint8Array(32)),
-    notBefore: now - 1_000,
-    expiresAt: now + 3_600_000,
-    ...options.changes,
-  };
-  const signed = signStatement(port, {
-    label: AUTHORIZATION.label,
-    payload: authorization,
-    key: issuerKey,
-  });
-  const digestText = authorizationDigest(port, signed.payload);
-  store.set(`ctl.get.authorization.${digestText}`, JSON.stringify(signed));
-  store.set(`ctl.get.grants.${authorization.grants}`, JSON.stringify(grants));
-  return {
-    connection,
-    assignment: { deployment, instance: "i1", name: deployment },
-    participant: authorization.participant,
-    authorization,
-    digest: fromBase64Url(digestText) ?? new Uint8Array(),
-    digestText,
-    grants,
-    issuers,
-    bindings: new Map(),
-    unbound: new Map(),
-    routeKeys: new Map(),
-    servers: [],
-    resources: {
-      version: 1,
-      issuer,
-      deployment,
-      kv: {},
-      store: {},
-      consumers: {},
-      issuedAt: now,
-      expiresAt: now + 3_600_000,
-    },
-  };
-}
-
 /** What handlers get as their client in these tests: the request that they work on. */
 export interface Outer {
   readonly origin: CallOrigin;
@@ -404,10 +221,9 @@ export function listening(
   link: EventLink,
   bindings: Readonly<Record<string, ConsumerBinding>>,
   traced = true,
-  participant: AnyParticipant = billing,
 ): ListeningSurface<Outer> {
   return new ListeningSurface<Outer>({
-    participant,
+    participant: billing,
     link,
     requests: link.requests,
     traced,
@@ -430,8 +246,7 @@ export const eventStream = {
 
 export async function provision(
   manager: JetStreamManager,
-  resource: ConsumerResource,
-  alias: string,
+  { resource, alias }: { resource: ConsumerResource; alias: string },
   changes: Partial<ConsumerConfig> = {},
 ): Promise<ConsumerBinding> {
   const name = `${toHex(port.random(16))}_${alias}`;
@@ -450,7 +265,7 @@ export async function provision(
       ? { priority_groups: ["key"], priority_policy: "pinned_client", priority_timeout: 5_000_000_000 }
       : {}),
     ...changes,
-  } as Partial<ConsumerConfig>);
+  });
   return {
     stream: "TRELLIS_EVENTS",
     consumer: name,

@@ -38,7 +38,7 @@ function settleCommand(context: CommandContext, verb: Verb, description: string)
       `\nExamples:\n  trellis events dlq ${verb} acme.billing orders 4711 4712\n  trellis events dlq ${verb} acme.billing orders --all --reason exhausted`,
     );
   return onPlatform(command).action(
-    (deployment: string, consumer: string, given: string[], options: Options) => {
+    (...[deployment, consumer, given, options]: [string, string, string[], Options]) => {
       const named = given.map(sequenceOf);
       if (named.length > 0 === (options.all === true)) {
         const hint = `Write \`trellis events dlq ${verb} ${deployment} ${consumer} <sequence>\` or add --all.`;

@@ -14,7 +14,7 @@ export function eventsDlqShow(context: CommandContext): Command {
       "\nExamples:\n  trellis events dlq show acme.billing orders 4711 --json | jq .payload",
     );
   return onPlatform(command).action(
-    (deployment: string, consumer: string, sequence: number, options: PlatformOptions) =>
+    (...[deployment, consumer, sequence, options]: [string, string, number, PlatformOptions]) =>
       withCore(context, options, async (core) => {
         const input = { deployment, consumer, sequence };
         const { deadLetter } = await core.rpc.events.deadLettersGet(input).orThrow();

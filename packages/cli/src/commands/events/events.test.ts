@@ -80,8 +80,8 @@ describe("trellis events", () => {
     expect((await run("dlq", "replay", "acme.billing", "bills", "--all")).stdout).toBe(
       "3 dead letters replayed\n",
     );
-    await eventually(() => expect(billed.sort()).toEqual([1, 2, 3, 4]));
-    expect(others.sort()).toEqual([0, 1, 2, 3, 4]);
+    await eventually(() => expect(billed.sort((a, b) => a - b)).toEqual([1, 2, 3, 4]));
+    expect(others.sort((a, b) => a - b)).toEqual([0, 1, 2, 3, 4]);
     expect((await run("dlq", "ls", "acme.billing")).stderr).toContain("There are no dead letters.");
   }, 120_000);
 
