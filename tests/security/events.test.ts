@@ -230,6 +230,49 @@ describe("the broker refuses", () => {
   });
 });
 
+describe("an ephemeral listener", () => {
+  const ask = (by: Attacker, changes: object = {}) =>
+    by.ask(
+      by.shot("trellis.events@v1", "Events.Listen", {
+        slot: 0,
+        api: orders.id,
+        event: placed.name,
+        replay: "all",
+        ...changes,
+      }),
+    );
+
+  it("is made of events of the caller's own contract, under the caller's own names, and of nothing else", async () => {
+    expect(await ask(app)).toMatchObject({
+      kind: "results",
+      results: [{ payload: { stream: EVENT_STREAM } }],
+    });
+    for (const changes of [
+      { api: "acme.secret@v1" },
+      { event: "Order.*" },
+      { event: ">" },
+      { slot: 8 },
+      { params: { planet: "mars" } },
+      { connection: victim.answer.connection, api: "acme.secret@v1" },
+    ]) {
+      const echo = await ask(app, changes);
+      expect(JSON.stringify(echo), JSON.stringify(changes)).toMatch(/ListenRefused|ValidationError/);
+    }
+    const manager = await managerOf(trellis);
+    const made = await manager.consumers.info(EVENT_STREAM, `${app.answer.connection}_0`);
+    expect(made.config.filter_subject).toBe("events.v1.acme_orders@v1.Order_Placed.*");
+    const wild = await ask(app, { params: { region: "*.>" } });
+    expect(JSON.stringify(wild)).toContain(EVENT_STREAM);
+    const filtered = await manager.consumers.info(EVENT_STREAM, `${app.answer.connection}_0`);
+    expect(filtered.config.filter_subject).toMatch(/Order_Placed\.=[A-Za-z0-9_-]+$/);
+    // A pull of somebody else's is refused; so is what has no events at all to listen to.
+    const pull = `$JS.API.CONSUMER.MSG.NEXT.${EVENT_STREAM}.${app.answer.connection}_0`;
+    expect(await mayPublish(app.nats, pull, { body: '{"batch":1,"no_wait":true}' })).toBe(true);
+    for (const other of [service, victim, insider]) expect(await mayPublish(other.nats, pull)).toBe(false);
+    expect(() => service.shot("trellis.events@v1", "Events.Listen", {})).toThrow("is not bound");
+  });
+});
+
 function bindingOf({ answer }: Attacker) {
   const bindings = JSON.parse(answer.resources.payload) as ResourceBindings;
   const found = bindings.consumers["billing"];

@@ -75,7 +75,7 @@ describe("the platform's own API in dev mode", () => {
     const plane = await start({ mode: "dev" });
     const client = await connect(plane, cliParticipant);
     const { apis } = await client.rpc.core.apisList({}).orThrow();
-    expect(apis.map(({ id }) => id)).toEqual(["trellis.core@v1"]);
+    expect(apis.map(({ id }) => id)).toEqual(["trellis.core@v1", "trellis.events@v1"]);
     const { artifact } = await client.rpc.core.apisGet({ id: "trellis.core@v1" }).orThrow();
     expect(artifact).toEqual(coreApi.artifact);
   });

@@ -28,7 +28,6 @@ import type { Logger } from "../logging/logger.ts";
 import { silentLogger } from "../logging/logger.ts";
 import { platform as nodePlatform } from "../platform/node/platform.ts";
 import { nodePort as port } from "../platform/node/port.ts";
-import type { EventPublishFacade, PublishPrepared } from "./event-publishers.ts";
 
 /** A connection as the control plane would have authorised it, on a server without one. */
 export class EventLink {
