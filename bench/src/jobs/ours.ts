@@ -35,7 +35,9 @@ export async function trellis(): Promise<System> {
           concurrency,
         }),
       );
-      return async () => void (await worker.stop());
+      return async () => {
+        await worker.stop();
+      };
     },
     [Symbol.asyncDispose]: () => platform.stop(),
   };

@@ -38,7 +38,9 @@ export async function bullmq(): Promise<System> {
     create: (queue, payload) => queueOf(queue).add("job", payload, options),
     createMany: (queue, payloads) =>
       queueOf(queue).addBulk(payloads.map((data) => ({ name: "job", data, opts: options }))),
-    prepare: async (queue) => void (await queueOf(queue).waitUntilReady()),
+    prepare: async (queue) => {
+      await queueOf(queue).waitUntilReady();
+    },
     work: async (queue, concurrency, handle) => {
       const worker = new Worker(queue, async ({ data }) => handle(data as Payload), {
         connection,

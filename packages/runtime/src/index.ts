@@ -56,9 +56,10 @@ export type {
 } from "./events/event-listeners.ts";
 export type { PublishedEvent, PublishOptions } from "./events/event-publisher.ts";
 export type {
-  EventName,
+  EventPayloads,
   EventPublishFacade,
   EventPublishing,
+  PrepareByName,
   PublishByName,
   PublishErrors,
   PublishPrepared,

@@ -46,24 +46,29 @@ export interface PublishPrepared {
   (event: PreparedEvent, options?: PublishOptions): AsyncResult<PublishedEvent, PublishErrors>;
 }
 
-/** What `prepare` and `publish` by name take: the payload of the event that the name means. */
-type PayloadOf<Action> = Action extends EventAction<infer P> ? InputOf<P> : never;
+/** What the events of a participant's own APIs carry, by their dotted names. */
+export type EventPayloads<P extends AnyParticipant> =
+  OwnedEvents<P> extends infer Events
+    ? { [Name in keyof Events]: Events[Name] extends EventAction<infer Payload> ? InputOf<Payload> : never }
+    : never;
 
-/** Names of the events that a participant publishes. */
-export type EventName<P extends AnyParticipant> = keyof OwnedEvents<P> & string;
-
-/** Publishing by dotted name, for code that gets the name from elsewhere; the payload is typed by the name. */
-export interface PublishByName<P extends AnyParticipant> {
-  /** As `event.<group>.<leaf>.prepare`; a name that is none of this participant's events: `NotFoundError`. */
-  prepare<Name extends EventName<P>>(
+/**
+ * As `event.<group>.<leaf>.prepare`, by dotted name, for code that gets it from elsewhere; the payload is typed by the
+ * name. One that is none of the participant's events: `NotFoundError`.
+ */
+export interface PrepareByName<Payloads> {
+  <Name extends keyof Payloads & string>(
     name: Name,
-    payload: PayloadOf<OwnedEvents<P>[Name]>,
+    payload: Payloads[Name],
     options?: PrepareOptions,
   ): Result<PreparedEvent, ValidationError | NotFoundError>;
-  /** As `event.<group>.<leaf>.publish`. */
-  publish<Name extends EventName<P>>(
+}
+
+/** As `event.<group>.<leaf>.publish`, by dotted name; see {@link PrepareByName}. */
+export interface PublishByName<Payloads> {
+  <Name extends keyof Payloads & string>(
     name: Name,
-    payload: PayloadOf<OwnedEvents<P>[Name]>,
+    payload: Payloads[Name],
     options?: PrepareOptions & PublishOptions,
   ): AsyncResult<PublishedEvent, PublishErrors | NotFoundError>;
 }

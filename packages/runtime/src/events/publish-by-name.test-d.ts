@@ -1,7 +1,7 @@
 import { defineApi, defineService, event } from "@trellis/contract";
 import { Type } from "typebox";
 import { expectTypeOf, test } from "vitest";
-import type { EventName, PublishByName } from "./event-publishers.ts";
+import type { EventPayloads, PrepareByName, PublishByName } from "./event-publishers.ts";
 
 const orders = defineApi("acme.orders@v1", {
   events: {
@@ -12,8 +12,12 @@ const orders = defineApi("acme.orders@v1", {
 const shop = defineService("acme.shop", { implements: [orders] });
 
 test("publishing by name knows the names and the payload of each", () => {
-  expectTypeOf<EventName<typeof shop>>().toEqualTypeOf<"Order.Placed" | "Noted">();
-  const check = ({ prepare, publish }: PublishByName<typeof shop>) => {
+  expectTypeOf<EventPayloads<typeof shop>>().toEqualTypeOf<{
+    "Order.Placed": { id: string };
+    Noted: { text: string };
+  }>();
+  type Payloads = EventPayloads<typeof shop>;
+  const check = (prepare: PrepareByName<Payloads>, publish: PublishByName<Payloads>) => {
     prepare("Noted", { text: "x" });
     void publish("Order.Placed", { id: "1" }, { timeout: 100 });
     // @ts-expect-error: another event's payload

@@ -3,7 +3,13 @@ import type { RequestByName } from "../client/calling.ts";
 import type { ClientMiddleware } from "../client/middleware.ts";
 import type { Connection } from "../connect/connection-status.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
-import type { EventPublishFacade, PublishByName, PublishPrepared } from "../events/event-publishers.ts";
+import type {
+  EventPayloads,
+  EventPublishFacade,
+  PrepareByName,
+  PublishByName,
+  PublishPrepared,
+} from "../events/event-publishers.ts";
 import type { FeedHandleFacade, FeedOpenFacade } from "../feeds/feed-facade.ts";
 import type { Health } from "../health/health.ts";
 import type { JobsCallFacade, JobsFacade } from "../jobs/jobs-facade.ts";
@@ -31,7 +37,11 @@ export type ServiceClient<P extends AnyParticipant> = {
   readonly state: StateFacade<P>;
   /** The declared queues: `create`, `submit`, `createMany`. */
   readonly jobs: JobsCallFacade<P>;
-} & PublishByName<P>;
+  /** As `event.<group>.<leaf>.prepare`, by the event's dotted name; one that is none of this participant's: `NotFoundError`. */
+  readonly prepare: PrepareByName<EventPayloads<P>>;
+  /** As `event.<group>.<leaf>.publish`, by the event's dotted name. */
+  readonly publish: PublishByName<EventPayloads<P>>;
+} & {};
 
 export type ServiceHandles<P extends AnyParticipant> = {
   /** Registers handlers: `service.handle.rpc.<group>.<leaf>(async ({ input, context, client }) => ...)`. */

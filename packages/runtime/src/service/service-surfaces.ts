@@ -4,7 +4,13 @@ import type { ConnectedLink } from "../connect/connect-link.ts";
 import type { Link } from "../connect/link.ts";
 import { askForListener } from "../events/ask-for-listener.ts";
 import type { EventListenFacade } from "../events/event-listeners.ts";
-import type { EventPublishFacade, PublishByName, PublishPrepared } from "../events/event-publishers.ts";
+import type {
+  EventPayloads,
+  EventPublishFacade,
+  PrepareByName,
+  PublishByName,
+  PublishPrepared,
+} from "../events/event-publishers.ts";
 import { ListeningSurface } from "../events/listening-surface.ts";
 import { PublishingSurface } from "../events/publishing-surface.ts";
 import type { HealthReport } from "../health/health.ts";
@@ -79,7 +85,10 @@ export class ServiceSurfaces<P extends AnyParticipant, Client> {
   }
 
   /** Publishing by name, for the request that is worked on, or for none. */
-  named(origin: CallOrigin | undefined): PublishByName<P> {
+  named(origin: CallOrigin | undefined): {
+    prepare: PrepareByName<EventPayloads<P>>;
+    publish: PublishByName<EventPayloads<P>>;
+  } {
     const find = (name: string) => this.#publishing.named(name, origin);
     return {
       prepare: (name, payload, options) => find(name).andThen((event) => event.prepare(payload, options)),
