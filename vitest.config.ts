@@ -7,6 +7,7 @@ export default defineConfig({
   ssr: { resolve: { conditions } },
   test: {
     include: ["packages/*/src/**/*.test.ts", "tests/**/*.test.ts"],
+    globalSetup: ["tests/setup/programs.ts"],
     pool: "forks",
     // Most tests wait for real servers; two at a time is what a small machine has cores for.
     maxWorkers: 2,

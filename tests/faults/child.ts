@@ -3,7 +3,7 @@ import { fileURLToPath } from "node:url";
 import type { TestTrellis } from "@trellis/testing";
 import { eventually } from "@trellis/testing";
 
-/** A program of `children/` in a process of its own. */
+/** A program of `children/` in a process of its own, as tests/setup/programs.ts has bundled it. */
 export interface Child extends AsyncDisposable {
   readonly pid: number;
   /** Lines of its output so far. */
@@ -18,9 +18,8 @@ export interface Child extends AsyncDisposable {
 }
 
 export function startChild(trellis: TestTrellis, name: string, ...args: string[]): Child {
-  const script = fileURLToPath(new URL(`children/${name}.ts`, import.meta.url));
-  const flags = ["--unhandled-rejections=strict", "--conditions=@trellis/source", "--import", "tsx"];
-  const process_ = spawn(process.execPath, [...flags, script, ...args], {
+  const script = fileURLToPath(new URL(`.cache/${name}.mjs`, import.meta.url));
+  const process_ = spawn(process.execPath, ["--unhandled-rejections=strict", script, ...args], {
     env: { PATH: process.env["PATH"] ?? "", HOME: process.env["HOME"] ?? "", ...trellis.env() },
     stdio: ["pipe", "pipe", "pipe"],
   });
@@ -41,7 +40,7 @@ export function startChild(trellis: TestTrellis, name: string, ...args: string[]
     lines,
     errors: () => errors,
     exited,
-    line: (start, timeout = 15_000) =>
+    line: (start, timeout = 60_000) =>
       eventually(
         () => {
           const found = lines.find((line) => line.startsWith(start));

@@ -29,7 +29,7 @@ describe("the broker", () => {
     const placed = await startShop(trellis);
     await using one = startChild(trellis, "event-consumer");
     await using two = startChild(trellis, "event-consumer");
-    await Promise.all([one.line("ready", 40_000), two.line("ready", 40_000)]);
+    await Promise.all([one.line("ready"), two.line("ready")]);
     const published: string[] = [];
     let running = true;
     const publishers = Array.from({ length: 8 }, async (_, index) => {
@@ -71,13 +71,13 @@ describe("a consumer", () => {
     await using trellis = await startTrellis();
     const placed = await startShop(trellis);
     await using first = startChild(trellis, "event-consumer", "hang");
-    await first.line("ready", 40_000);
+    await first.line("ready");
     await placed.publish(order("o1")).orThrow();
     await first.line("begun o1 1");
     first.kill("SIGKILL");
     await first.exited;
     await using second = startChild(trellis, "event-consumer");
-    await second.line("begun o1 2", 40_000);
+    await second.line("begun o1 2");
     await second.line("done o1");
     await eventually(async () => expect(await outstanding(trellis, "billing")).toBe(0));
   }, 90_000);
@@ -86,13 +86,13 @@ describe("a consumer", () => {
     await using trellis = await startTrellis();
     const placed = await startShop(trellis);
     await using first = startChild(trellis, "event-consumer");
-    await first.line("ready", 40_000);
+    await first.line("ready");
     await Promise.all(Array.from({ length: 200 }, (_, n) => placed.publish(order(`o${n}`)).orThrow()));
     await first.line("done ");
     first.tell("stop");
     await first.line("stopped");
     await using second = startChild(trellis, "event-consumer");
-    await second.line("ready", 40_000);
+    await second.line("ready");
     await eventually(() => expect(doneBy([first, second]).size).toBe(200));
     await eventually(async () => expect(await outstanding(trellis, "billing")).toBe(0));
     expect([...doneBy([first, second]).values()].filter((times) => times > 1)).toEqual([]);

@@ -5,7 +5,11 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll } from "vitest";
 
-const launcher = fileURLToPath(new URL("../bin/trellis.mjs", import.meta.url));
+/** The command in one file, as tests/setup/programs.ts makes it of the sources; what it loads itself is loaded from sources. */
+const command = [
+  "--conditions=@trellis/source",
+  fileURLToPath(new URL("../.cache/main.mjs", import.meta.url)),
+];
 const repository = fileURLToPath(new URL("../../..", import.meta.url));
 
 // Tests of a file run side by side, since most of a command's time is its start: what they leave goes at the end.
@@ -91,7 +95,7 @@ export class Running {
 
 /** Starts `trellis` as users do. It is ended with the file's tests. */
 export function startCli(args: readonly string[], options: RunOptions = {}): Running {
-  return startNode([launcher, ...args], options);
+  return startNode([...command, ...args], options);
 }
 
 /** Starts a TypeScript file of this repository. */
@@ -127,7 +131,7 @@ export async function runShell(line: string, options: RunOptions = {}): Promise<
   const { cwd, env } = options;
   const child = spawn("/bin/bash", ["-c", `set -o pipefail; ${line}`], {
     cwd,
-    env: { ...cleanEnv(), TRELLIS: `${process.execPath} ${launcher}`, ...env },
+    env: { ...cleanEnv(), TRELLIS: [process.execPath, ...command].join(" "), ...env },
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });

@@ -1,9 +1,10 @@
 import { readFileSync } from "node:fs";
 import process from "node:process";
+import { packageFile } from "./package-file.ts";
 import { runCli } from "./run-cli.ts";
 import { nodeSurroundings } from "./surroundings.ts";
 
-const manifest = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8")) as {
+const manifest = JSON.parse(readFileSync(packageFile("package.json"), "utf8")) as {
   version: string;
 };
 const surroundings = nodeSurroundings(process.argv.includes("--json"));

@@ -201,9 +201,11 @@ describe.concurrent("other commands", () => {
         'export default defineService("acme.default", {});',
       ];
       writeFileSync(join(folder, "both.ts"), lines.join("\n"));
-      const { stdout } = await run(["participants", "install", join(folder, "both.ts")]);
-      expect(stdout).toContain("+ acme.named  revision 1\n");
-      expect(stdout).toContain("+ acme.default  revision 1\n");
+      expect(await run(["participants", "install", join(folder, "both.ts")])).toMatchObject({
+        code: 0,
+        stdout: expect.stringMatching(/^\+ acme\.named {2}revision 1$[^]*^\+ acme\.default {2}revision 1$/m),
+        stderr: "",
+      });
       writeFileSync(join(folder, "none.ts"), "export const one: number = 1;\n");
       const none = await run(["participants", "install", join(folder, "none.ts")]);
       expect(none.stderr).toContain("exports no participant");

@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import process from "node:process";
 import { createInterface } from "node:readline";
-import { fileURLToPath } from "node:url";
+import { pathToFileURL } from "node:url";
+import { packageFile } from "../package-file.ts";
 
 /** How a process ended: its code, or the signal that ended it. */
 export interface EntryExit {
@@ -21,8 +22,8 @@ export interface EntryOptions {
 }
 
 const graceMs = 12_000;
-const leash = new URL("../../bin/leash.mjs", import.meta.url).href;
-const inRepository = existsSync(fileURLToPath(new URL("../../../../tsconfig.base.json", import.meta.url)));
+const leash = pathToFileURL(packageFile("bin/leash.mjs")).href;
+const inRepository = existsSync(packageFile("../../tsconfig.base.json"));
 
 /** A user's process below ours. It cannot outlive us: a pipe tells it when we are gone (see leash.mjs). */
 export class EntryProcess {
