@@ -1,181 +1,151 @@
-// Jobs: ours against BullMQ on redis and pg-boss on PostgreSQL; the same machine, the same run, no-op handlers,
-// interleaved repeats, medians of paired ratios.
-
-import { performance } from "node:perf_hooks";
-import { setTimeout as pause } from "node:timers/promises";
+// Jobs: ours against BullMQ on Redis and pg-boss on PostgreSQL, and against the bare writes that ours need; the same
+// machine, the same run, no-op handlers, interleaved repeats, medians of paired ratios.
+import { fileURLToPath } from "node:url";
 import { type Figures, median, percentile } from "../report/figures.js";
+import { writePlot } from "../report/plot.js";
 import { finish, type Options, options } from "../report/run.js";
 import { printTable } from "../report/table.js";
-import { throughput } from "../rpc/measure.js";
-import { type QueueName, trellis } from "./ours.js";
-import { bullmq, pgBoss, type System } from "./peers.js";
-
-const queues: readonly QueueName[] = ["made", "batch", "drain1", "drain10", "drain100", "latency"];
-const batchSize = 500;
-type Measure = (system: System) => Promise<number>;
+import { Contender } from "./contenders.js";
+import { systemNames, type Task } from "./system.js";
 
 const opts = options();
-const systems = await startAll(opts);
+const contenders: Contender[] = [];
+let stopping: Promise<void> | undefined;
+const stop = () =>
+  (stopping ??= (async () => {
+    for (const contender of contenders.splice(0)) await contender[Symbol.asyncDispose]();
+  })());
+for (const signal of ["SIGINT", "SIGTERM"] as const)
+  process.once(signal, () => void stop().finally(() => process.exit(signal === "SIGINT" ? 130 : 143)));
+
 try {
+  await startAll(opts);
   const figures: Figures = {};
-  await rates(systems, opts, figures);
-  await latency(systems, opts, figures);
-  await memory(systems, figures);
+  await rates(opts, figures);
+  await latency(opts, figures);
+  await memory(opts, figures);
   finish("jobs", opts, figures);
 } finally {
-  for (const system of systems) await system[Symbol.asyncDispose]();
+  await stop();
 }
-// A peer may keep timers of its own.
 process.exit(0);
 
-async function startAll({ say }: Options): Promise<System[]> {
-  const started: System[] = [];
-  for (const [name, start] of Object.entries({ trellis, BullMQ: bullmq, "pg-boss": pgBoss })) {
+async function startAll({ say }: Options): Promise<void> {
+  for (const name of systemNames) {
     say(`starting ${name}`);
     try {
-      const system = await start();
-      for (const queue of queues) await system.prepare(queue);
-      started.push(system);
-      console.log(`${name}: ${system.durability}`);
+      contenders.push(await Contender.start(name));
+      console.log(`${name}: ${contenders.at(-1)?.durability}`);
     } catch (error) {
       if (name === "trellis") throw error;
-      console.log(`${name} is NOT measured, its set-up failed: ${String(error).split("\n")[0]}`);
+      console.log(`${name} is not measured, its set-up failed: ${String(error).split("\n")[0]}`);
     }
   }
-  return started;
 }
 
-function measures(jobs: number): Record<string, Measure> {
-  const payload = () => ({ at: 1 });
-  const batch = () => Array.from({ length: batchSize }, payload);
-  const drain = (queue: QueueName, concurrency: number) => (system: System) =>
-    drained(system, { queue, concurrency, jobs });
+/** What is measured, by the name of its row. */
+function tasks(quick: boolean): Record<string, Task> {
+  const scale = quick ? 1 : 4;
   return {
-    "create one by one": (system) => throughput(() => system.create("made", payload()), 1, jobs / 4),
-    "create, 64 in flight": (system) => throughput(() => system.create("made", payload()), 64, jobs),
-    "create in batches": async (system) =>
-      batchSize * (await throughput(() => system.createMany("batch", batch()), 1, jobs / batchSize)),
-    "drain at 1": drain("drain1", 1),
-    "drain at 10": drain("drain10", 10),
-    "drain at 100": drain("drain100", 100),
+    "create, one by one": { kind: "create", inFlight: 1, jobs: 1_000 * scale },
+    "create, 64 in flight": { kind: "create", inFlight: 64, jobs: 5_000 * scale },
+    "create in batches of 500": { kind: "batch", jobs: 5_000 * scale },
+    "drain, concurrency 1": { kind: "drain", queue: "drain1", concurrency: 1, jobs: 2_500 * scale },
+    "drain, concurrency 10": { kind: "drain", queue: "drain10", concurrency: 10, jobs: 5_000 * scale },
+    "drain, concurrency 100": { kind: "drain", queue: "drain100", concurrency: 100, jobs: 5_000 * scale },
   };
 }
 
-interface Drain {
-  readonly queue: QueueName;
-  readonly concurrency: number;
-  readonly jobs: number;
+/** By how much ours is to be faster than a peer, where there is a goal. */
+function goalOf(row: string, peer: string): number | undefined {
+  if (row.startsWith("drain")) return { BullMQ: 1.5, "pg-boss": 5 }[peer];
+  return row.startsWith("create in batches") && peer === "BullMQ" ? 2 : undefined;
 }
 
-/** Jobs per second from the first that is handled to the last. */
-async function drained(system: System, { queue, concurrency, jobs }: Drain): Promise<number> {
-  for (let made = 0; made < jobs; made += batchSize)
-    await system.createMany(
-      queue,
-      Array.from({ length: batchSize }, () => ({ at: 1 })),
-    );
-  return await new Promise<number>((resolve, reject) => {
-    let handled = 0;
-    let first = 0;
-    const limit = setTimeout(() => reject(new Error(`${system.name}: ${handled} of ${jobs}`)), 300_000);
-    const working = system.work(queue, concurrency, () => {
-      if (handled === 0) first = performance.now();
-      if (++handled !== jobs) return;
-      clearTimeout(limit);
-      const rate = (jobs - 1) / ((performance.now() - first) / 1_000);
-      working.then((stop) => stop()).then(() => resolve(rate), reject);
-    });
-    working.catch(reject);
-  });
-}
-
-function goalOf(what: string, peer: string): number | undefined {
-  if (what.startsWith("drain")) return peer === "BullMQ" ? 1.5 : 5;
-  return what === "create in batches" && peer === "BullMQ" ? 2 : undefined;
-}
-
-async function rates(systems: readonly System[], { quick, say }: Options, figures: Figures): Promise<void> {
-  const found = new Map<string, number[]>();
-  const ways = Object.entries(measures(quick ? 1_000 : 5_000));
+async function rates({ quick, say }: Options, figures: Figures): Promise<void> {
+  const rows = Object.entries(tasks(quick));
   const repeats = quick ? 1 : 5;
-  for (let repeat = -1; repeat < repeats; repeat++) {
-    say(`rates, round ${repeat + 1} of ${repeats}${repeat < 0 ? " (warm-up)" : ""}`);
-    for (const [what, measure] of ways)
-      for (const system of systems) {
-        const rate = await measure(system);
-        if (repeat >= 0)
-          found.set(`${what} ${system.name}`, [...(found.get(`${what} ${system.name}`) ?? []), rate]);
+  const found = new Map<string, number[]>();
+  for (let repeat = 0; repeat <= repeats; repeat += 1) {
+    say(repeat === 0 ? "rates, warm-up" : `rates, round ${repeat} of ${repeats}`);
+    for (const [row, task] of rows)
+      for (const contender of contenders) {
+        const [rate = Number.NaN] = await contender.perform(task);
+        if (repeat > 0) found.set(key(row, contender), [...(found.get(key(row, contender)) ?? []), rate]);
       }
   }
-  const rows = ways.map(([what]) => {
-    const ours = found.get(`${what} trellis`) ?? [];
-    const cells = systems.map(({ name }) => {
-      const theirs = found.get(`${what} ${name}`) ?? [];
-      if (name === "trellis") return Math.round(median(ours)).toString();
-      const ratio = median(ours.map((rate, index) => rate / (theirs[index] ?? Number.NaN)));
-      const goal = goalOf(what, name);
-      figures[`jobs ${what} against ${name}`] = {
-        value: Math.round(median(ours)),
-        unit: "jobs/s",
-        baseline: name,
-        ratio: Number(ratio.toFixed(3)),
-        ...(goal === undefined ? {} : { goal: `at least ${goal} x` }),
-        ok: goal === undefined || ratio >= goal,
-      };
-      return `${Math.round(median(theirs))} (${ratio.toFixed(2)})`;
-    });
-    return [what, ...cells];
+  console.log("\nJobs per second (ours as a multiple)");
+  printTable(
+    ["", ...contenders.map(({ name }) => name)],
+    rows.map(([row]) => [row, ...contenders.map((contender) => cell(row, contender))]),
+  );
+  writePlot(fileURLToPath(new URL("../../results/jobs.svg", import.meta.url)), {
+    title: "Jobs per second, no-op handler",
+    subtitle: "bare: the fenced writes that Trellis needs, by hand",
+    categories: rows.map(([row]) => row),
+    series: contenders.map((contender) => ({
+      name: contender.name,
+      values: rows.map(([row]) => Math.round(median(found.get(key(row, contender)) ?? []))),
+    })),
+    unit: "jobs/s",
   });
-  console.log("\nJobs per second (trellis as a multiple of the peer)");
-  printTable(["", ...systems.map(({ name }) => name)], rows);
+
+  function key(row: string, { name }: Contender): string {
+    return `${row}, ${name}`;
+  }
+
+  function cell(row: string, contender: Contender): string {
+    const ours = found.get(`${row}, trellis`) ?? [];
+    const { name } = contender;
+    const theirs = found.get(key(row, contender)) ?? [];
+    const value = Math.round(median(theirs));
+    if (name === "trellis") {
+      figures[`${row}, trellis`] = { value, unit: "jobs/s", ok: true };
+      return String(value);
+    }
+    const ratio = median(ours.map((rate, round) => rate / (theirs[round] ?? Number.NaN)));
+    const goal = goalOf(row, name);
+    figures[`${row}, ${name}`] = {
+      value: Math.round(median(ours)),
+      unit: "jobs/s",
+      baseline: name,
+      ratio: Number(ratio.toFixed(3)),
+      ...(goal === undefined ? {} : { goal: `at least ${goal} x` }),
+      ok: goal === undefined || ratio >= goal,
+    };
+    return `${value} (${ratio.toFixed(2)})`;
+  }
 }
 
-async function latency(systems: readonly System[], { quick, say }: Options, figures: Figures): Promise<void> {
+async function latency({ quick, say }: Options, figures: Figures): Promise<void> {
   const rows: string[][] = [];
-  for (const system of systems) {
-    say(`latency at 200 jobs/s, ${system.name}`);
-    const total = quick ? 400 : 2_000;
-    const times: number[] = [];
-    const stop = await system.work("latency", 10, ({ at }) => void times.push(performance.now() - at));
-    const making: Promise<unknown>[] = [];
-    const started = performance.now();
-    for (let made = 0; made < total; made++) {
-      await pause(Math.max(0, started + made * 5 - performance.now()));
-      making.push(system.create("latency", { at: performance.now() }));
-    }
-    await Promise.all(making);
-    for (let wait = 0; times.length < total && wait < 300; wait++) await pause(100);
-    await stop();
-    if (times.length < total) throw new Error(`${system.name}: ${times.length} of ${total} handled`);
-    const [p50, p99] = [percentile(times, 0.5), percentile(times, 0.99)];
-    for (const [name, value] of Object.entries({ p50, p99 }))
-      figures[`jobs latency ${name}, ${system.name}`] = {
+  for (const contender of contenders) {
+    say(`latency at 200 jobs/s, ${contender.name}`);
+    const times = await contender.perform({ kind: "latency", jobs: quick ? 400 : 2_000 });
+    const parts = { p50: percentile(times, 0.5), p99: percentile(times, 0.99) };
+    for (const [part, value] of Object.entries(parts))
+      figures[`latency ${part}, ${contender.name}`] = {
         value: Number(value.toFixed(2)),
         unit: "ms",
         ok: true,
       };
-    rows.push([system.name, p50.toFixed(2), p99.toFixed(2)]);
+    rows.push([contender.name, parts.p50.toFixed(2), parts.p99.toFixed(2)]);
   }
   console.log("\nFrom create to handler at 200 jobs/s, ms");
   printTable(["", "p50", "p99"], rows);
 }
 
-/** What the process keeps per job that is over: heap after collections. */
-async function memory(systems: readonly System[], figures: Figures): Promise<void> {
+async function memory({ quick, say }: Options, figures: Figures): Promise<void> {
   const rows: string[][] = [];
-  for (const system of systems) {
-    globalThis.gc?.();
-    const before = process.memoryUsage().heapUsed;
-    await drained(system, { queue: "drain100", concurrency: 100, jobs: 2_000 });
-    globalThis.gc?.();
-    const grown = (process.memoryUsage().heapUsed - before) / 2 ** 20;
-    figures[`jobs heap growth over 2000 jobs, ${system.name}`] = {
-      value: Number(grown.toFixed(1)),
-      unit: "MiB",
-      ok: true,
-    };
-    rows.push([system.name, grown.toFixed(1)]);
+  for (const contender of contenders) {
+    say(`memory, ${contender.name}`);
+    const [rss = 0, grown = 0] = await contender.perform({ kind: "memory", jobs: quick ? 2_000 : 20_000 });
+    figures[`resident memory, ${contender.name}`] = { value: Math.round(rss), unit: "MiB", ok: true };
+    figures[`heap growth, ${contender.name}`] = { value: Number(grown.toFixed(1)), unit: "MiB", ok: true };
+    rows.push([contender.name, rss.toFixed(0), grown.toFixed(1)]);
   }
-  console.log("\nHeap growth over 2 000 jobs, MiB");
-  printTable(["", "MiB"], rows);
+  console.log(
+    `\nMemory of the process, MiB: resident, and growth of the heap over ${quick ? "2 000" : "20 000"} jobs`,
+  );
+  printTable(["", "resident", "growth"], rows);
 }

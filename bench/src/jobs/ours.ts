@@ -1,44 +1,39 @@
 import { defineService, job } from "@trellis/contract";
-import { startTrellis } from "@trellis/testing";
+import { silentLogger } from "@trellis/runtime/node";
+import { TrellisService } from "@trellis/runtime/service";
 import { Type } from "typebox";
-import type { Payload, System } from "./peers.js";
+import type { System } from "./system.js";
 
 const queue = () => job({ payload: Type.Object({ at: Type.Number() }) });
-const service = defineService("bench.jobs", {
+const participant = defineService("bench.jobs", {
   jobs: {
-    made: queue(),
+    single: queue(),
     batch: queue(),
     drain1: queue(),
     drain10: queue(),
     drain100: queue(),
     latency: queue(),
+    memory: queue(),
   },
 });
-export type QueueName = keyof typeof service.jobs;
 
-/** The whole platform as it is deployed: control plane with its picture of the jobs, validation, fences. */
+const connect = () => TrellisService.connect({ participant, runtime: { log: silentLogger } }).orThrow();
+
+/** A service with its workers, as it is deployed: contract, validation, fences, health. Address from the environment. */
 export async function trellis(): Promise<System> {
-  const platform = await startTrellis();
-  const maker = await platform.service(service, () => undefined);
-  const queueOf = (name: QueueName) => maker.jobs[name];
+  const maker = await connect();
+  await maker.start();
   return {
-    name: "trellis",
-    durability: "nats-server, file storage, sync interval of the platform",
-    create: (name, payload) => queueOf(name).create(payload).orThrow(),
+    create: (name, payload) => maker.jobs[name].create(payload).orThrow(),
     createMany: async (name, payloads) => {
-      for (const ref of await queueOf(name).createMany(payloads).orThrow()) ref.orThrow();
+      for (const ref of await maker.jobs[name].createMany(payloads).orThrow()) ref.orThrow();
     },
-    prepare: async () => undefined,
     work: async (name, concurrency, handle) => {
-      const worker = await platform.service(service, ({ jobs }) =>
-        jobs[name].handle(({ job: { payload } }: { job: { payload: Payload } }) => handle(payload), {
-          concurrency,
-        }),
-      );
-      return async () => {
-        await worker.stop();
-      };
+      const worker = await connect();
+      worker.jobs[name].handle(({ job }) => handle(job.payload), { concurrency });
+      await worker.start();
+      return () => worker.stop();
     },
-    [Symbol.asyncDispose]: () => platform.stop(),
+    close: () => maker.stop(),
   };
 }

@@ -1,86 +1,56 @@
 import { Queue, Worker } from "bullmq";
 import PgBoss from "pg-boss";
-import type { QueueName } from "./ours.js";
-import { startPostgres, startRedis } from "./servers.js";
+import type { Payload, System } from "./system.js";
+import { queueNames } from "./system.js";
 
-export interface Payload {
-  readonly at: number;
-}
-
-/** One system of jobs: a queue by name, made when it is first named. */
-export interface System extends AsyncDisposable {
-  readonly name: string;
-  readonly durability: string;
-  create(queue: QueueName, payload: Payload): Promise<unknown>;
-  createMany(queue: QueueName, payloads: readonly Payload[]): Promise<unknown>;
-  prepare(queue: QueueName): Promise<void>;
-  /** Starts a worker; the answer stops it. */
-  work(
-    queue: QueueName,
-    concurrency: number,
-    handle: (payload: Payload) => void,
-  ): Promise<() => Promise<void>>;
-}
-
-export async function bullmq(): Promise<System> {
-  const server = await startRedis();
-  const connection = { host: "127.0.0.1", port: server.port, maxRetriesPerRequest: null };
-  const queues = new Map<string, Queue>();
-  const options = { removeOnComplete: true };
-  const queueOf = (name: string) => {
-    const queue = queues.get(name) ?? new Queue(name, { connection });
-    queues.set(name, queue);
+/** Finished jobs are kept, as ours are: their history is part of what is compared. */
+export async function bullmq(port: number): Promise<System> {
+  const connection = { host: "127.0.0.1", port, maxRetriesPerRequest: null };
+  const queues = new Map(queueNames.map((name) => [name as string, new Queue(name, { connection })]));
+  for (const queue of queues.values()) await queue.waitUntilReady();
+  const queueOf = (name: string): Queue => {
+    const queue = queues.get(name);
+    if (queue === undefined) throw new Error(`no queue ${name}`);
     return queue;
   };
   return {
-    name: "BullMQ",
-    durability: "redis, append-only file, fsync every second",
-    create: (queue, payload) => queueOf(queue).add("job", payload, options),
-    createMany: (queue, payloads) =>
-      queueOf(queue).addBulk(payloads.map((data) => ({ name: "job", data, opts: options }))),
-    prepare: async (queue) => {
-      await queueOf(queue).waitUntilReady();
-    },
+    create: (queue, payload) => queueOf(queue).add("job", payload),
+    createMany: (queue, payloads) => queueOf(queue).addBulk(payloads.map((data) => ({ name: "job", data }))),
     work: async (queue, concurrency, handle) => {
-      const worker = new Worker(queue, async ({ data }) => handle(data as Payload), {
+      const worker = new Worker<Payload>(queue, async ({ data }) => handle(data), {
         connection,
         concurrency,
       });
       await worker.waitUntilReady();
       return () => worker.close();
     },
-    async [Symbol.asyncDispose]() {
+    close: async () => {
       for (const queue of queues.values()) await queue.close();
-      await server[Symbol.asyncDispose]();
     },
   };
 }
 
-export async function pgBoss(): Promise<System> {
-  const server = await startPostgres();
-  const boss = new PgBoss({ host: "127.0.0.1", port: server.port, user: "bench", database: "postgres" });
-  boss.on("error", () => undefined);
+export async function pgBoss(port: number): Promise<System> {
+  const boss = new PgBoss({ host: "127.0.0.1", port, user: "bench", database: "postgres" });
+  boss.on("error", (error) => console.error(`pg-boss: ${error.message}`));
   await boss.start();
+  for (const name of queueNames) await boss.createQueue(name);
   return {
-    name: "pg-boss",
-    durability: "postgres, synchronous_commit on",
     create: (queue, payload) => boss.send(queue, payload),
     createMany: (queue, payloads) => boss.insert(payloads.map((data) => ({ name: queue, data }))),
-    prepare: (queue) => boss.createQueue(queue),
     work: async (queue, concurrency, handle) => {
-      // Its shortest poll; a worker takes one batch of as many jobs as may run at once.
-      await boss.work<Payload>(
+      // Its concurrency is the size of its batch; half a second is its shortest poll, so a full batch asks for the next.
+      let id: string | undefined;
+      id = await boss.work<Payload>(
         queue,
         { batchSize: concurrency, pollingIntervalSeconds: 0.5 },
         async (jobs) => {
           for (const { data } of jobs) handle(data);
+          if (id !== undefined && jobs.length === concurrency) boss.notifyWorker(id);
         },
       );
       return () => boss.offWork(queue);
     },
-    async [Symbol.asyncDispose]() {
-      await boss.stop({ graceful: false });
-      await server[Symbol.asyncDispose]();
-    },
+    close: () => boss.stop({ graceful: false }),
   };
 }

@@ -1,26 +1,45 @@
-// The servers of the peers, real ones with durable settings, on 127.0.0.1 only: from PATH, else (redis) Debian's
-// packages, unpacked into a temporary folder.
+// The servers of the peers, real ones with durable settings, on 127.0.0.1 only.
 import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { chownSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { chownSync, mkdtempSync, rmSync } from "node:fs";
 import { connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { promisify } from "node:util";
+import { debianProgram } from "./debian.js";
 
 const exec = promisify(execFile);
 /** PostgreSQL refuses to run as root. */
 const nobody = 65_534;
 
-export interface PeerServer extends AsyncDisposable {
+const redisPackages = [
+  "redis-server",
+  "redis-tools",
+  "liblzf1",
+  "libjemalloc2",
+  "liblua5.1-0",
+  "lua-cjson",
+  "lua-bitop",
+];
+const postgresPackages = [
+  "postgresql-15",
+  "libpq5",
+  "libllvm14",
+  "libxml2",
+  "libicu72",
+  "libldap-2.5-0",
+  "libsasl2-2",
+];
+
+export interface PeerServer {
   readonly port: number;
-  readonly pid: number;
+  stop(): Promise<void>;
 }
 
 export async function startRedis(): Promise<PeerServer> {
   const dir = mkdtempSync(join(tmpdir(), "bench-redis-"));
-  const { command, env } = await redisCommand(dir);
+  const { command, env } = await debianProgram("redis-server", redisPackages);
   const port = await freePort();
   const settings = ["--appendonly", "yes", "--appendfsync", "everysec", "--save", "", "--dir", dir];
   const args = ["--bind", "127.0.0.1", "--port", String(port), ...settings];
@@ -33,24 +52,13 @@ export async function startPostgres(): Promise<PeerServer> {
   const user = root ? { uid: nobody, gid: nobody } : {};
   if (root) chownSync(dir, nobody, nobody);
   const data = join(dir, "data");
-  await exec("initdb", ["-D", data, "-U", "bench", "-A", "trust", "--no-sync"], { ...user, cwd: dir });
+  const { command, env } = await debianProgram("postgres", postgresPackages);
+  const initdb = command === "postgres" ? "initdb" : join(dirname(command), "initdb");
+  await exec(initdb, ["-D", data, "-U", "bench", "-A", "trust", "--no-sync"], { ...user, env, cwd: dir });
   const port = await freePort();
   const settings = ["listen_addresses=127.0.0.1", `unix_socket_directories=${dir}`, "synchronous_commit=on"];
   const args = ["-D", data, "-p", String(port), ...settings.flatMap((setting) => ["-c", setting])];
-  return await serve(spawn("postgres", args, { ...user, cwd: dir, stdio: "ignore" }), { port, dir });
-}
-
-async function redisCommand(dir: string): Promise<{ command: string; env: NodeJS.ProcessEnv }> {
-  const installed = await exec("redis-server", ["--version"]).catch(() => undefined);
-  if (installed !== undefined) return { command: "redis-server", env: process.env };
-  const names = ["redis-server", "redis-tools", "liblzf1", "libjemalloc2"];
-  await exec("apt-get", ["--quiet=2", "download", ...names], { cwd: dir, timeout: 90_000 });
-  const root = join(dir, "root");
-  for (const file of readdirSync(dir).filter((name) => name.endsWith(".deb")))
-    await exec("dpkg-deb", ["-x", file, root], { cwd: dir });
-  const libraries = readdirSync(join(root, "usr", "lib")).map((name) => join(root, "usr", "lib", name));
-  const env = { ...process.env, LD_LIBRARY_PATH: libraries.join(":") };
-  return { command: join(root, "usr", "bin", "redis-server"), env };
+  return await serve(spawn(command, args, { ...user, env, cwd: dir, stdio: "ignore" }), { port, dir });
 }
 
 async function serve(
@@ -66,7 +74,7 @@ async function serve(
   };
   for (let attempt = 0; attempt < 200; attempt++) {
     if (child.exitCode !== null || child.pid === undefined) break;
-    if (await listens(port)) return { port, pid: child.pid, [Symbol.asyncDispose]: stop };
+    if (await listens(port)) return { port, stop };
     await pause(100);
   }
   await stop();
