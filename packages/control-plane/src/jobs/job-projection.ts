@@ -17,9 +17,9 @@ import {
   reduceJobEvent,
   type StoredJobEvent,
 } from "@trellis/protocol/jobs";
-import type { Clock } from "@trellis/runtime/node";
+import { type Clock, sleep } from "@trellis/runtime/node";
 import type { Log } from "../config/log.ts";
-import { findJobs, type JobRow, pruneJobs, saveJob } from "../storage/jobs.ts";
+import { findJobs, type JobRow, pruneJobs, saveJobs } from "../storage/jobs.ts";
 import type { Storage } from "../storage/storage.ts";
 import { type JobsResource, jobResources } from "./job-resources.ts";
 
@@ -47,7 +47,13 @@ interface Event extends StoredJobEvent {
 }
 
 const durable = "platform_jobs";
-const batch = 500;
+/** Events of one transaction; what happens to a job within them is written once. */
+const batch = 2_000;
+/** How long it waits for more that could be taken in with the first, ms. */
+const gatherMs = 20;
+/** Of the time that a transaction took, it waits so much before the next one. */
+const pauseShare = 3;
+const maxPauseMs = 1_000;
 const live = JOB_STATES.filter((state) => !isTerminalState(state));
 const pruneLimit = 500;
 
@@ -100,7 +106,7 @@ export class JobProjection {
       ack_policy: "all",
       deliver_policy: "all",
       filter_subjects: ["jobs.v1.>", "jobnotes.v1.>"],
-      max_ack_pending: 4 * batch,
+      max_ack_pending: 2 * batch,
       ack_wait: 30_000_000_000,
     });
     const consumer = await jetstream(this.#deps.nats, { checkAPI: false }).consumers.get(stream, durable);
@@ -125,16 +131,21 @@ export class JobProjection {
     }
   }
 
-  /** Takes in what has come, everything that comes meanwhile with the next transaction. */
+  /**
+   * Takes in what has come, everything that comes meanwhile with the next transaction. Between two it gives way: the
+   * picture may be late, and those who do the jobs need the machine, the broker and this process.
+   */
   async #drain(reading: Reading): Promise<void> {
     reading.working = true;
     try {
-      // What one read of the socket brought is taken in together.
-      await Promise.resolve();
+      await sleep(gatherMs, { background: true });
       while (reading.buffer.length > 0) {
         const messages = reading.buffer.splice(0, batch);
+        const started = performance.now();
         await this.#take(reading.resource, messages);
         messages.at(-1)?.ack();
+        const taken = performance.now() - started;
+        await sleep(Math.min(maxPauseMs, Math.max(gatherMs, taken * pauseShare)), { background: true });
       }
     } catch (error) {
       this.#warn("write_failed", reading, error);
@@ -158,13 +169,13 @@ export class JobProjection {
       for (const [queue, events] of queues) {
         const place = { deploymentId: resource.deployment, queue };
         const known = await findJobs(tx, place, [...new Set(events.map(({ id }) => id))]);
-        const rows = new Map(known.map((row) => [row.id, row]));
-        const changed = new Set<string>();
-        for (const event of events) if (reduceInto(rows, place, event)) changed.add(event.id);
-        for (const id of changed) {
-          const row = rows.get(id);
-          if (row !== undefined) await saveJob(tx, row);
-        }
+        const jobs = new Map(known.map((row) => [row.id, jobOf(row)]));
+        for (const event of events) takeInto(jobs, event);
+        const changed = [...jobs].filter(([, job]) => job.changed);
+        await saveJobs(
+          tx,
+          changed.map(([id, job]) => rowOf({ ...place, id }, job)),
+        );
       }
     });
   }
@@ -183,7 +194,11 @@ export class JobProjection {
     for (const queue of queues) {
       const before = clock.now() - (await this.#deps.retention(deployment, queue));
       const place = { deploymentId: deployment, queue };
-      await pruneJobs(storage.queries, place, { before, live, count: pruneLimit });
+      while (!this.#stopped) {
+        const pruned = await pruneJobs(storage.queries, place, { before, live, count: pruneLimit });
+        if (pruned < pruneLimit) break;
+        await sleep(gatherMs, { background: true });
+      }
     }
   }
 
@@ -196,27 +211,38 @@ export class JobProjection {
   }
 }
 
-/** Takes one event into the row of its job; false when that changes nothing. */
-function reduceInto(
-  rows: Map<string, JobRow>,
-  place: Pick<JobRow, "deploymentId" | "queue">,
-  stored: Event,
-): boolean {
-  const row = rows.get(stored.id);
-  if (row !== undefined && stored.sequence <= row.sequence) return false;
-  const before = row === undefined ? undefined : (JSON.parse(row.snapshot) as JobSnapshot);
-  const after = reduceJobEvent(before, stored);
-  if (after === undefined) return false;
-  const { lastError } = after;
-  rows.set(stored.id, {
+/** A job as a batch of events changes it. */
+interface Pictured {
+  readonly snapshot: JobSnapshot;
+  readonly sequence: number;
+  readonly changed: boolean;
+}
+
+function jobOf({ snapshot, sequence }: JobRow): Pictured {
+  return { snapshot: JSON.parse(snapshot) as JobSnapshot, sequence, changed: false };
+}
+
+/** Takes one event into the picture of its job; one that is known, or of an unknown job, changes nothing. */
+function takeInto(jobs: Map<string, Pictured>, stored: Event): void {
+  const { id, sequence } = stored;
+  const before = jobs.get(id);
+  if (before !== undefined && sequence <= before.sequence) return;
+  const snapshot = reduceJobEvent(before?.snapshot, stored);
+  if (snapshot !== undefined) jobs.set(id, { snapshot, sequence, changed: true });
+}
+
+function rowOf(
+  place: Pick<JobRow, "deploymentId" | "queue" | "id">,
+  { snapshot, sequence }: Pictured,
+): JobRow {
+  const { state, createdAt, updatedAt, lastError } = snapshot;
+  return {
     ...place,
-    id: stored.id,
-    state: after.state,
-    createdAt: Date.parse(after.createdAt),
-    updatedAt: Date.parse(after.updatedAt),
+    state,
+    createdAt: Date.parse(createdAt),
+    updatedAt: Date.parse(updatedAt),
     error: lastError === undefined ? null : `${lastError.type}: ${lastError.message}`.slice(0, 1_000),
-    snapshot: JSON.stringify(after),
-    sequence: stored.sequence,
-  });
-  return true;
+    snapshot: JSON.stringify(snapshot),
+    sequence,
+  };
 }

@@ -20,6 +20,8 @@ export interface JobFilter {
 
 /** How many ids are looked up by one statement. */
 const lookUpLimit = 200;
+/** How many rows are written by one statement. */
+const saveLimit = 100;
 
 export async function findJobs(
   queries: Queries,
@@ -40,17 +42,23 @@ export async function findJobs(
   return found;
 }
 
-export async function saveJob(queries: Queries, row: JobRow): Promise<void> {
-  const { state, createdAt, updatedAt, error, snapshot, sequence } = row;
-  await queries
-    .insertInto("jobs")
-    .values(row)
-    .onConflict((conflict) =>
-      conflict
-        .columns(["deploymentId", "queue", "id"])
-        .doUpdateSet({ state, createdAt, updatedAt, error, snapshot, sequence }),
-    )
-    .execute();
+export async function saveJobs(queries: Queries, rows: readonly JobRow[]): Promise<void> {
+  for (let at = 0; at < rows.length; at += saveLimit) {
+    await queries
+      .insertInto("jobs")
+      .values(rows.slice(at, at + saveLimit))
+      .onConflict((conflict) =>
+        conflict.columns(["deploymentId", "queue", "id"]).doUpdateSet(({ ref }) => ({
+          state: ref("excluded.state"),
+          createdAt: ref("excluded.createdAt"),
+          updatedAt: ref("excluded.updatedAt"),
+          error: ref("excluded.error"),
+          snapshot: ref("excluded.snapshot"),
+          sequence: ref("excluded.sequence"),
+        })),
+      )
+      .execute();
+  }
 }
 
 /** The newest first. The key of a page is instant and ids of its last row. */

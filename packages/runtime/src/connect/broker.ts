@@ -1,17 +1,19 @@
 import {
   AuthorizationError,
   type Msg,
-  type MsgHdrs,
   type NatsConnection,
   PermissionViolationError,
+  type PublishOptions,
   type Status,
   type Subscription,
   UserAuthenticationExpiredError,
 } from "@nats-io/nats-core";
 import { AuthError, TransportError } from "@trellis/protocol";
+import { soon } from "../lifecycle/soon.ts";
 import { within } from "../lifecycle/within.ts";
 import type { Logger } from "../logging/logger.ts";
 import { failClosedHandshake } from "./handshake.ts";
+import { clientHeaders } from "./message-headers.ts";
 
 /**
  * The one place that touches the broker client. It adds what the client lacks: a synchronous answer to "is
@@ -42,6 +44,12 @@ export type DenialListener = (subject: string, error: AuthError) => void;
 
 type MessageHandler = (message: Msg) => void;
 
+interface Outgoing {
+  readonly subject: string;
+  readonly payload: Uint8Array;
+  readonly options: { readonly reply?: string; readonly headers?: Uint8Array } | undefined;
+}
+
 export interface SubscribeOptions {
   readonly queue?: string;
   onMessage: MessageHandler;
@@ -55,6 +63,7 @@ export class Broker {
   readonly #events: BrokerEvents;
   readonly #publishDenied = new Map<string, Set<(error: AuthError) => void>>();
   readonly #anyDenied = new Set<DenialListener>();
+  #outgoing: Outgoing[] = [];
   #maxPayload = 1024 * 1024;
   #up = true;
   #generation = 1;
@@ -95,27 +104,39 @@ export class Broker {
     return info === undefined ? undefined : { serverId: info.server_id, clientId: info.client_id };
   }
 
-  /** Hands one message to the socket; false when it is down (B1) or does not take the message. */
+  /** Hands one message to the socket; false when it is down (B1) or the message is too long. See {@link publishWith}. */
   publish(subject: string, payload: Uint8Array, reply?: string): boolean {
     return this.publishWith(subject, payload, reply === undefined ? undefined : { reply });
   }
 
-  /** {@link publish} with headers. */
-  publishWith(
-    subject: string,
-    payload: Uint8Array,
-    options: { reply?: string; headers?: MsgHdrs } | undefined,
-  ): boolean {
+  /**
+   * {@link publish} with headers. What one turn publishes, in however many steps, is written at once: a write to the
+   * socket costs as much as ten messages.
+   */
+  publishWith(subject: string, payload: Uint8Array, options: Outgoing["options"]): boolean {
     if (!this.#up || this.#nats.isClosed()) return false;
-    try {
-      this.#nats.publish(subject, payload, options);
-      return true;
-    } catch (error) {
-      // Sizes are checked before; this is a limit that shrank, or a subject that is none.
-      this.#log.error({ err: error, bytes: payload.length }, "The broker client refused a message");
+    const length = payload.length + (options?.headers?.length ?? 0);
+    if (length > this.maxPayload) {
+      this.#log.error({ bytes: length }, "A message is too long for the broker");
       return false;
     }
+    if (this.#outgoing.length === 0) soon(this.#write);
+    this.#outgoing.push({ subject, payload, options });
+    return true;
   }
+
+  readonly #write = (): void => {
+    const messages = this.#outgoing;
+    this.#outgoing = [];
+    for (const { subject, payload, options } of messages) {
+      if (!this.#up || this.#nats.isClosed()) return;
+      try {
+        this.#nats.publish(subject, payload, clientOptions(options));
+      } catch (error) {
+        this.#log.error({ err: error, bytes: payload.length }, "The broker client refused a message");
+      }
+    }
+  };
 
   subscribe(subject: string, options: SubscribeOptions): Subscription {
     return this.#nats.subscribe(subject, {
@@ -152,11 +173,13 @@ export class Broker {
   async flush(): Promise<void> {
     if (!this.#up)
       throw new TransportError({ code: "trellis.connection.down", message: "The broker is not reachable." });
+    this.#write();
     await this.#nats.flush();
   }
 
   /** Dials anew, for instance to take up a wider policy. */
   async reconnect(): Promise<void> {
+    this.#write();
     await within(this.#nats.flush(), closeStepMs);
     if (!this.#up || this.#nats.isClosed()) return;
     // The client closes the old socket in its own time; nothing may go into it from now on.
@@ -169,6 +192,7 @@ export class Broker {
    * whatever state the network is in.
    */
   async close(): Promise<void> {
+    this.#write();
     // Closing drops what the client still holds: the answers of this very turn.
     if (this.#up && !this.#nats.isClosed()) await within(this.#nats.flush(), closeStepMs);
     await within(this.#nats.close(), closeStepMs);
@@ -222,6 +246,15 @@ export class Broker {
     for (const listener of listeners ?? []) listener(denied(error));
     for (const listener of this.#anyDenied) listener(error.subject, denied(error));
   }
+}
+
+function clientOptions(options: Outgoing["options"]): PublishOptions | undefined {
+  if (options === undefined) return undefined;
+  const { reply, headers } = options;
+  return {
+    ...(reply !== undefined && { reply }),
+    ...(headers !== undefined && { headers: clientHeaders(headers) }),
+  };
 }
 
 function denied(cause: PermissionViolationError): AuthError {

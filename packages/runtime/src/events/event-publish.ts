@@ -4,7 +4,6 @@ import { isNoResponders } from "../connect/inbox.ts";
 import { BrokerRequest, type RequestFailure } from "../jetstream/broker-request.ts";
 import { noStream } from "../jetstream/broker-requests.ts";
 import { type PubAck, PublishError, readAck, unreadableAck } from "../jetstream/publisher.ts";
-import { rawHeaders } from "./message-headers.ts";
 
 /** An event with the headers that make it somebody's. */
 export interface SignedEvent {
@@ -29,7 +28,7 @@ export class EventPublish extends BrokerRequest {
     super();
     this.subject = event.subject;
     this.payload = payload;
-    this.headers = rawHeaders(headers);
+    this.headers = headers;
     this.#onEnd = onEnd;
   }
 

@@ -16,13 +16,13 @@ import {
 } from "@trellis/protocol";
 import { BaseError, UnexpectedError } from "@trellis/result";
 import type { Link } from "../connect/link.ts";
+import { encodeHeaders } from "../connect/message-headers.ts";
 import type { RequestFailure } from "../jetstream/broker-request.ts";
 import type { BrokerRequests } from "../jetstream/broker-requests.ts";
 import { type PubAck, PublishError } from "../jetstream/publisher.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
 import { afterTick } from "../lifecycle/tick.ts";
 import { EventPublish, type SignedEvent } from "./event-publish.ts";
-import { encodeHeaders } from "./message-headers.ts";
 
 /** What the stream says of an event that it holds. */
 export interface PublishedEvent {

@@ -1,4 +1,4 @@
-import type { Msg, MsgHdrs } from "@nats-io/nats-core";
+import type { Msg } from "@nats-io/nats-core";
 import type {
   AuthError,
   BusyError,
@@ -39,7 +39,8 @@ export interface RequestOwner {
 export abstract class BrokerRequest extends WheelEntry implements ReplySink {
   abstract readonly subject: string;
   abstract readonly payload: Uint8Array;
-  headers: MsgHdrs | undefined = undefined;
+  /** As `encodeHeaders` writes them. */
+  headers: Uint8Array | undefined = undefined;
   /** May go again when its answer was lost with the socket: reads, and what the broker stores once at most. */
   abstract readonly repeatable: boolean;
   /** Set by the owner while an answer is awaited. */

@@ -1,6 +1,7 @@
-import { headers as emptyHeaders, type Msg, type MsgHdrs } from "@nats-io/nats-core";
+import type { Msg } from "@nats-io/nats-core";
 import { TransportError } from "@trellis/protocol";
 import { isNoResponders } from "../connect/inbox.ts";
+import { encodeHeaders } from "../connect/message-headers.ts";
 import { BrokerRequest, type RequestFailure, type RequestOptions } from "./broker-request.ts";
 import type { BrokerRequests } from "./broker-requests.ts";
 
@@ -71,22 +72,15 @@ export class JetStreamPublisher {
   }
 }
 
-function headersOf(options: PublishOptions): MsgHdrs | undefined {
-  const { headers, msgId, expectLastSubjectSequence, ttlSeconds } = options;
-  if (
-    headers === undefined &&
-    msgId === undefined &&
-    expectLastSubjectSequence === undefined &&
-    ttlSeconds === undefined
-  )
-    return undefined;
-  const made = emptyHeaders();
-  if (headers !== undefined) for (const [name, value] of Object.entries(headers)) made.set(name, value);
-  if (msgId !== undefined) made.set("Nats-Msg-Id", msgId);
+function headersOf(options: PublishOptions): Uint8Array | undefined {
+  const { msgId, expectLastSubjectSequence, ttlSeconds } = options;
+  const headers: Record<string, string> = { ...options.headers };
+  if (msgId !== undefined) headers["Nats-Msg-Id"] = msgId;
   if (expectLastSubjectSequence !== undefined)
-    made.set("Nats-Expected-Last-Subject-Sequence", String(expectLastSubjectSequence));
-  if (ttlSeconds !== undefined) made.set("Nats-TTL", `${ttlSeconds}s`);
-  return made;
+    headers["Nats-Expected-Last-Subject-Sequence"] = String(expectLastSubjectSequence);
+  if (ttlSeconds !== undefined) headers["Nats-TTL"] = `${ttlSeconds}s`;
+  for (const _ in headers) return encodeHeaders(headers);
+  return undefined;
 }
 
 interface PublishInput {

@@ -52,6 +52,8 @@ export class JobsSurface<Client> {
   readonly #handlers = new Map<string, Registered>();
   readonly #running: Running[] = [];
   #started = false;
+  /** The facade for code that runs for no request. */
+  #own: object | undefined;
 
   constructor(options: JobsSurfaceOptions<Client>) {
     this.#options = options;
@@ -60,6 +62,12 @@ export class JobsSurface<Client> {
 
   /** The queues for calls of one origin: inside a handler that of its request, else none. */
   facade(origin: CallOrigin | undefined): object {
+    if (origin !== undefined) return this.#facade(origin);
+    this.#own ??= this.#facade(undefined);
+    return this.#own;
+  }
+
+  #facade(origin: CallOrigin | undefined): object {
     const entries = Object.entries(this.#queues).map(([name, resource]) => {
       const calls = new QueueCalls({
         resource,

@@ -1,6 +1,7 @@
-import { headers, type Msg } from "@nats-io/nats-core";
+import type { Msg } from "@nats-io/nats-core";
 import { TransportError } from "@trellis/protocol";
 import { isNoResponders } from "../connect/inbox.ts";
+import { encodeHeaders } from "../connect/message-headers.ts";
 import { BrokerRequest, type RequestFailure } from "../jetstream/broker-request.ts";
 import type { BrokerRequests } from "../jetstream/broker-requests.ts";
 import { PublishError, readAck, unreadableAck } from "../jetstream/publisher.ts";
@@ -125,8 +126,7 @@ class ChunkPublish extends BrokerRequest {
     super();
     this.subject = subject;
     this.payload = data;
-    this.headers = headers();
-    this.headers.set("Nats-Msg-Id", id);
+    this.headers = encodeHeaders({ "Nats-Msg-Id": id });
     this.#settle = settle;
   }
 
