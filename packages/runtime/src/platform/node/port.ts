@@ -52,7 +52,7 @@ export const nodePort: Port = {
     },
     verify(publicKey, data, signature) {
       try {
-        return crypto.verify(null, data, importPublic("Ed25519", publicKey), signature);
+        return crypto.verify(null, data, importOnce(publicKey), signature);
       } catch {
         return false;
       }
