@@ -104,7 +104,7 @@ async function connect<P extends AnyParticipant>(
   const settings = resolveSettings(args, platform);
   const clock = new ServerClock(deps.clock ?? systemClock);
   const keys = createConnectionKeys(platform.port, found.seed, deps.sessionSeed).orThrow();
-  const source = deps.source ?? httpBootstrap({ port: platform.port, clock, kind, ...address(found) });
+  const source = deps.source ?? httpBootstrap({ platform, clock, kind, ...address(found) });
   if (found.seed === undefined && deps.source === undefined && found.devToken === undefined)
     throw noIdentity();
   if (found.production && found.root === undefined && deps.source === undefined) {

@@ -9,17 +9,17 @@ import {
   IDENTITY_PROOF_HEADER,
   isFinalDenial,
   newId,
-  type Port,
   type ProofPurpose,
   SESSION_PROOF_HEADER,
   TransportError,
   toBase64Url,
 } from "@trellis/protocol";
+import type { HttpAnswer, HttpPost, Platform } from "../platform/platform.ts";
 import type { BootstrapExchange, BootstrapSource } from "./bootstrap-source.ts";
 import type { ServerClock } from "./server-clock.ts";
 
 export interface HttpBootstrapOptions {
-  readonly port: Port;
+  readonly platform: Pick<Platform, "port" | "post">;
   readonly clock: ServerClock;
   readonly trellisUrl: string;
   readonly devToken?: string | undefined;
@@ -80,7 +80,8 @@ type Outcome =
   | { readonly kind: "denial"; readonly status: number; readonly denial: Denial };
 
 async function post(options: HttpBootstrapOptions, { base, purpose, path, input }: Post): Promise<Outcome> {
-  const { port, clock } = options;
+  const { platform, clock } = options;
+  const { port } = platform;
   const requestId = newId(port, clock.now());
   const issuedAt = clock.now();
   const body = new TextEncoder().encode(JSON.stringify({ ...input.request, requestId, issuedAt }));
@@ -98,35 +99,33 @@ async function post(options: HttpBootstrapOptions, { base, purpose, path, input 
       key,
     });
   const sentAt = clock.monotonic();
-  const response = await send(new URL(path, base), {
-    method: "POST",
+  const { status, text } = await send(platform, new URL(path, base), {
     body,
     signal: input.signal,
-    redirect: "error",
+    maxBytes: maxAnswerBytes,
     headers: {
       "content-type": "application/json",
-      // The next exchange is half an hour away: nobody is to keep a socket for it.
-      connection: "close",
       [IDENTITY_PROOF_HEADER]: proof(input.keys.identity),
       [SESSION_PROOF_HEADER]: proof(input.keys.session),
       ...(options.devToken === undefined ? {} : { authorization: `Bearer ${options.devToken}` }),
     },
   });
-  const content = await readJson(response);
   const receivedAt = clock.monotonic();
-  if (response.ok && isAnswer(content)) {
+  const content = readJson(text);
+  const isOk = status >= 200 && status < 300;
+  if (isOk && isAnswer(content)) {
     clock.adjust(content.serverTime, sentAt, receivedAt);
     return { kind: "answer", answer: content };
   }
-  if (!response.ok && isDenial(content)) {
+  if (!isOk && isDenial(content)) {
     clock.adjust(content.serverTime, sentAt, receivedAt);
-    return { kind: "denial", status: response.status, denial: content };
+    return { kind: "denial", status, denial: content };
   }
   throw new TransportError({
     code: "trellis.bootstrap.unreachable",
-    message: `${base.origin} answered ${response.status} with something that is not Trellis.`,
+    message: `${base.origin} answered ${status} with something that is not Trellis.`,
     hint: "Check that TRELLIS_URL is the address of a Trellis control plane of this version.",
-    context: { url: base.origin, status: response.status },
+    context: { url: base.origin, status },
   });
 }
 
@@ -138,11 +137,11 @@ function isDenial(content: unknown): content is Denial {
   return compileSchema(DenialSchema).issues(content) === undefined;
 }
 
-async function send(url: URL, init: RequestInit): Promise<Response> {
+async function send(platform: Pick<Platform, "post">, url: URL, request: HttpPost): Promise<HttpAnswer> {
   try {
-    return await fetch(url, init);
+    return await platform.post(url, request);
   } catch (cause) {
-    init.signal?.throwIfAborted();
+    request.signal.throwIfAborted();
     throw new TransportError({
       code: "trellis.bootstrap.unreachable",
       message: `The control plane at ${url.origin} does not answer.`,
@@ -153,10 +152,9 @@ async function send(url: URL, init: RequestInit): Promise<Response> {
   }
 }
 
-async function readJson(response: Response): Promise<unknown> {
+function readJson(text: string): unknown {
   try {
-    const text = await response.text();
-    return text.length > maxAnswerBytes ? undefined : JSON.parse(text);
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

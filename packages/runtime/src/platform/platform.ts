@@ -11,11 +11,26 @@ export interface Platform {
   /** Which of the server's transport lists this platform dials. */
   readonly transport: "tcp" | "websocket";
   dial(options: DialOptions): Promise<NatsConnection>;
+  /** Posts over HTTP or HTTPS; follows no redirect. Rejects when there is no answer to be had. */
+  post(url: URL, request: HttpPost): Promise<HttpAnswer>;
   /** What the surroundings say when `connect` was given less than it needs. */
   discover(): DiscoveredSettings;
   readonly logSink: LogSink;
   /** Runtime versions for the health sample, for instance `{ node: "20.20.2" }`. */
   readonly versions: Readonly<Record<string, string>>;
+}
+
+export interface HttpPost {
+  readonly body: Uint8Array;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+  /** A longer answer is an error. */
+  readonly maxBytes: number;
+}
+
+export interface HttpAnswer {
+  readonly status: number;
+  readonly text: string;
 }
 
 /** One attempt to open a broker connection; reconnects afterwards use the same settings for ever. */

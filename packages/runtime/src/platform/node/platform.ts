@@ -2,6 +2,7 @@ import process from "node:process";
 import type { Platform } from "../platform.ts";
 import { dialTcp } from "./dial.ts";
 import { discoverSettings } from "./discover.ts";
+import { postByNode } from "./http.ts";
 import { nodePort } from "./port.ts";
 
 /** Node: TCP to the broker, node:crypto, environment variables, stderr. */
@@ -9,6 +10,7 @@ export const platform: Platform = {
   port: nodePort,
   transport: "tcp",
   dial: dialTcp,
+  post: postByNode,
   discover: () => discoverSettings(process.env, process.cwd()),
   logSink: {
     readable: process.stderr.isTTY === true && process.env["NODE_ENV"] !== "production",
