@@ -2,6 +2,7 @@
 // It does what it is asked, one task after another, and answers each with numbers.
 import { performance } from "node:perf_hooks";
 import { setTimeout as pause } from "node:timers/promises";
+import { median } from "../report/figures.js";
 import { throughput } from "../rpc/measure.js";
 import { bare } from "./bare.js";
 import { trellis } from "./ours.js";
@@ -9,6 +10,8 @@ import { bullmq, pgBoss } from "./peers.js";
 import type { System, SystemName, Task } from "./system.js";
 
 const batchSize = 500;
+/** Jobs that are made before they are worked, of very many. */
+const slice = 20_000;
 const starts: Record<SystemName, () => Promise<System>> = {
   trellis,
   BullMQ: () => bullmq(Number(process.env["BENCH_PORT"])),
@@ -48,6 +51,8 @@ async function perform(task: Task): Promise<readonly number[]> {
       return await latencies(task.jobs);
     case "memory":
       return await memory(task.jobs);
+    case "finished":
+      return await finished(task.jobs);
   }
 }
 
@@ -105,4 +110,36 @@ async function memory(jobs: number): Promise<number[]> {
   globalThis.gc?.();
   const { heapUsed, rss } = process.memoryUsage();
   return [rss / 2 ** 20, (heapUsed - before) / 2 ** 20];
+}
+
+/**
+ * What so many finished jobs do to a service: growth of its heap in MiB after collections, then the median of a look-up
+ * by id and of a start, in ms, each before and after them.
+ */
+async function finished(jobs: number): Promise<number[]> {
+  const { lookUp, startUp } = system;
+  if (lookUp === undefined || startUp === undefined) throw new Error("not compared");
+  const made = await Promise.all(Array.from({ length: 100 }, () => system.create("memory", { at: 1 })));
+  await drained({ kind: "drain", queue: "memory", concurrency: 100, jobs: 1_000 });
+  const probe = async () => {
+    const looks = await timed(200, (index) => lookUp(made[index % made.length]));
+    const starts = await timed(9, startUp);
+    globalThis.gc?.();
+    return { look: median(looks), start: median(starts), heap: process.memoryUsage().heapUsed / 2 ** 20 };
+  };
+  const before = await probe();
+  for (let left = jobs; left > 0; left -= slice)
+    await drained({ kind: "drain", queue: "memory", concurrency: 100, jobs: Math.min(slice, left) });
+  const after = await probe();
+  return [after.heap - before.heap, before.look, after.look, before.start, after.start];
+}
+
+async function timed(count: number, run: (index: number) => Promise<unknown>): Promise<number[]> {
+  const times: number[] = [];
+  for (let index = 0; index < count; index += 1) {
+    const started = performance.now();
+    const ended = await run(index);
+    times.push((typeof ended === "number" ? ended : performance.now()) - started);
+  }
+  return times;
 }

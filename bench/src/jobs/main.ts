@@ -24,6 +24,7 @@ try {
   await rates(opts, figures);
   await latency(opts, figures);
   await memory(opts, figures);
+  await finished(opts, figures);
   finish("jobs", opts, figures);
 } finally {
   await stop();
@@ -148,4 +149,37 @@ async function memory({ quick, say }: Options, figures: Figures): Promise<void> 
     `\nMemory of the process, MiB: resident, and growth of the heap over ${quick ? "2 000" : "20 000"} jobs`,
   );
   printTable(["", "resident", "growth"], rows);
+}
+
+/** A service among very many jobs that are over: ours alone, since the goals are absolute. */
+async function finished({ quick, say }: Options, figures: Figures): Promise<void> {
+  const [ours] = contenders;
+  if (ours === undefined) return;
+  const jobs = quick ? 20_000 : 1_000_000;
+  say(`${jobs} finished jobs`);
+  const [growth = 0, lookBefore = 0, look = 0, startBefore = 0, start = 0] = await ours.perform({
+    kind: "finished",
+    jobs,
+  });
+  const add = (name: string, value: number, unit: string, most: number) => {
+    figures[`${name}, ${jobs} finished jobs`] = {
+      value: Number(value.toFixed(2)),
+      unit,
+      goal: `at most ${Number(most.toFixed(1))} ${unit}`,
+      ok: value <= most,
+    };
+  };
+  add("heap growth of a service", growth, "MiB", 10);
+  add("get by id, p50", look, "ms", 5);
+  // What differs by less is the machine.
+  add("start of a service", start, "ms", startBefore * 1.5 + 20);
+  console.log(`\nA service before and after ${jobs} finished jobs`);
+  printTable(
+    ["", "before", "after"],
+    [
+      ["get by id, p50, ms", lookBefore.toFixed(2), look.toFixed(2)],
+      ["start, ms", startBefore.toFixed(0), start.toFixed(0)],
+      ["heap, MiB", "0", growth.toFixed(1)],
+    ],
+  );
 }

@@ -34,6 +34,15 @@ export async function trellis(): Promise<System> {
       await worker.start();
       return () => worker.stop();
     },
+    lookUp: (created) => (created as { get(): { orThrow(): Promise<unknown> } }).get().orThrow(),
+    startUp: async () => {
+      const worker = await connect();
+      worker.jobs.latency.handle(() => {});
+      await worker.start();
+      const started = performance.now();
+      await worker.stop();
+      return started;
+    },
     close: () => maker.stop(),
   };
 }

@@ -17,6 +17,10 @@ export interface System {
     concurrency: number,
     handle: (payload: Payload) => void,
   ): Promise<() => Promise<unknown>>;
+  /** Looks a job up that was created one by one; `undefined`: not compared. */
+  readonly lookUp?: ((created: unknown) => Promise<unknown>) | undefined;
+  /** Starts another process' worth of workers and stops it; `undefined`: not compared. */
+  readonly startUp?: (() => Promise<unknown>) | undefined;
   close(): Promise<unknown>;
 }
 
@@ -29,4 +33,5 @@ export type Task =
   | { readonly kind: "batch"; readonly jobs: number }
   | { readonly kind: "drain"; readonly queue: QueueName; readonly concurrency: number; readonly jobs: number }
   | { readonly kind: "latency"; readonly jobs: number }
-  | { readonly kind: "memory"; readonly jobs: number };
+  | { readonly kind: "memory"; readonly jobs: number }
+  | { readonly kind: "finished"; readonly jobs: number };

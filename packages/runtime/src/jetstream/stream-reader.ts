@@ -63,6 +63,18 @@ export class StreamReader {
     return this.#one(this.#base, json({ last_by_subj: filter }), options);
   }
 
+  /** The last message of every subject that one of the filters matches, in the order of the stream; at most 1 024. */
+  async lastOfEach(
+    filters: readonly string[],
+    options: RequestOptions,
+  ): Promise<Result<readonly StoredRecord[], RequestFailure>> {
+    const payload = json({ multi_last: filters });
+    const page = await new Promise<Result<Page, RequestFailure>>((settle) => {
+      this.#requests.begin(new PageGet({ subject: this.#base, payload, settle }), options);
+    });
+    return page.map(({ records }) => records);
+  }
+
   page(request: PageRequest, options: RequestOptions): Promise<Result<Page, RequestFailure>> {
     const { filter, from, limit, maxBytes } = request;
     const body = json({ seq: from, batch: limit, max_bytes: maxBytes, next_by_subj: filter });

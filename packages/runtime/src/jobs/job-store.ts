@@ -8,7 +8,6 @@ import {
   type JobSnapshot,
   type JobTransitionType,
   jobEventHeaders,
-  notesOf,
   readJobEvent,
   readJobSubject,
   reduceJob,
@@ -26,6 +25,7 @@ import {
 import type { StoredRecord } from "../jetstream/stored-record.ts";
 import { StreamReader } from "../jetstream/stream-reader.ts";
 import { sleep } from "../lifecycle/backoff.ts";
+import { JobHistory } from "./job-history.ts";
 
 /** A transition as the stream has it. */
 export interface StoredTransition {
@@ -63,7 +63,6 @@ export interface JobStoreOptions {
   readonly timeoutMs: number;
 }
 
-const pageLimit = 512;
 const maxLooks = 12;
 const lookPauseMs = 5;
 const nothing = new Uint8Array(0);
@@ -82,6 +81,7 @@ export class JobStore {
   readonly #options: JobStoreOptions;
   readonly #publisher: JetStreamPublisher;
   readonly #reader: StreamReader;
+  readonly #history: JobHistory;
 
   constructor(options: JobStoreOptions) {
     this.#options = options;
@@ -89,6 +89,7 @@ export class JobStore {
     this.horizonMs = options.horizonMs;
     this.#publisher = new JetStreamPublisher(options.requests);
     this.#reader = new StreamReader(options.requests, options.stream);
+    this.#history = new JobHistory(this.#reader, options.subjects, options.timeoutMs);
   }
 
   get timeoutMs(): number {
@@ -173,18 +174,14 @@ export class JobStore {
 
   /** Every transition of a job, in order. */
   async transitions(jobId: string): Promise<readonly StoredTransition[]> {
-    const records = await this.#all(transitionsOf(this.subjects, jobId));
+    const records = await this.#history.transitions(jobId);
     return records.flatMap((record) => this.#transition(record) ?? []);
   }
 
   /** A job as all of its events tell of it; `undefined` when it does not exist. */
   async snapshot(jobId: string): Promise<JobSnapshot | undefined> {
-    const [transitions, notes] = await Promise.all([
-      this.#all(transitionsOf(this.subjects, jobId)),
-      this.#all(notesOf(this.subjects, jobId)),
-    ]);
-    const events = [...transitions, ...notes].sort((a, b) => a.sequence - b.sequence);
-    return reduceJob(events.flatMap((record) => this.#event(record) ?? []));
+    const records = await this.#history.events(jobId);
+    return reduceJob(records.flatMap((record) => this.#event(record) ?? []));
   }
 
   /** Transitions of one kind, of all jobs, from a sequence on. */
@@ -193,7 +190,7 @@ export class JobStore {
     from: number,
     onEach: (jobId: string, sequence: number) => void,
   ): Promise<void> {
-    for (const record of await this.#all(`${this.subjects.transitions}.*.${type}`, from)) {
+    for (const record of await this.#history.all(`${this.subjects.transitions}.*.${type}`, from)) {
       const reading = readJobSubject(this.subjects, record.subject);
       if (reading !== undefined) onEach(reading.jobId, record.sequence);
     }
@@ -234,18 +231,6 @@ export class JobStore {
   #event(record: StoredRecord): StoredJobEvent | undefined {
     const read = this.read(record.subject, record.data);
     return read && { event: read.event, at: record.storedAt.getTime() };
-  }
-
-  async #all(filter: string, from = 1): Promise<readonly StoredRecord[]> {
-    const records: StoredRecord[] = [];
-    for (let next = from; ; ) {
-      const page = await this.#reader.page({ filter, from: next, limit: pageLimit }, this.#request());
-      const { records: found, complete } = page.orThrow();
-      records.push(...found);
-      const last = found.at(-1);
-      if (complete || last === undefined) return records;
-      next = last.sequence + 1;
-    }
   }
 
   #request() {
