@@ -5,6 +5,7 @@ import {
   type FeedOpened,
   toHex,
   UnavailableError,
+  ValidationError,
 } from "@trellis/protocol";
 import { newReplyScope } from "../connect/inbox.ts";
 import type { Link } from "../connect/link.ts";
@@ -85,7 +86,7 @@ export class FeedClient implements ConsumerSessionOwner {
     const call = (made: CallRequest) => this.#rpc.call(made);
     const opening = this.#traced ? withClientSpan(request, call) : call(request);
     void opening.toPromise().then((result) => {
-      if (result.isErr()) return session.fail(result.error);
+      if (result.isErr()) return session.fail(ofInput(result.error));
       if (route !== undefined) this.#onOpened(session, result.value as FeedOpened, route);
     });
   }
@@ -160,4 +161,14 @@ export class FeedClient implements ConsumerSessionOwner {
 
 function invalidated(reason: string): UnavailableError {
   return new UnavailableError({ reason: "invalidated", message: `The feed has ended: ${reason}` });
+}
+
+/** The request that opens a feed holds its input as a member: a caller knows the places within. */
+function ofInput<E>(error: E): E | ValidationError {
+  if (!(error instanceof ValidationError)) return error;
+  const errors = error.errors.map(({ path, message }) => ({
+    path: path.replace(/^\/input(?=\/|$)/, ""),
+    message,
+  }));
+  return new ValidationError({ errors });
 }
