@@ -28,6 +28,7 @@ if (plainUrl !== undefined) {
     queue: "q",
     callback: (_error, message) => void setTimeout(() => message.respond(replica), 5),
   });
+  // oxlint-disable-next-line typescript/no-unnecessary-type-assertion -- it is, where the packages of the bench are not installed
   const services = await new Svcm(nats as never).add({ name: "echo", version: "1.0.0" });
   services.addEndpoint("echo", {
     subject: "services.echo",
