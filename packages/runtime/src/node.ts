@@ -11,6 +11,7 @@ export { PlainLink, type PlainLinkInput } from "./jetstream/plain-link.ts";
 export { JetStreamPublisher } from "./jetstream/publisher.ts";
 export { StreamReader } from "./jetstream/stream-reader.ts";
 export { JobOperator, type JobOperatorInput, type OperatorOutcome } from "./jobs/job-operator.ts";
+export { JobTestControl } from "./jobs/job-test-control.ts";
 export { KvBucket, type KvBucketInput } from "./kv/kv-bucket.ts";
 export { backoffDelay, sleep } from "./lifecycle/backoff.ts";
 export { type Clock, systemClock } from "./lifecycle/clock.ts";

@@ -1,3 +1,4 @@
+export { controlJobs, type JobsControl, type JobWait, type SeenJob } from "./control-jobs.ts";
 export { type EventuallyOptions, eventually } from "./eventually.ts";
 export { FakeClock } from "./fake-clock.ts";
 export { type FaultProxy, type FaultProxyOptions, startFaultProxy } from "./fault-proxy.ts";

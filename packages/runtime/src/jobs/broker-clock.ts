@@ -20,6 +20,9 @@ export class BrokerClock {
   #offset: number | undefined;
   #timer: Timer | undefined;
   #stopped = false;
+  /** How far tests have set the clock forward, since when by the broker's own time; empty outside of tests. */
+  readonly #jumps: { readonly at: number; readonly ahead: number }[] = [];
+  readonly #onJump = new Set<() => void>();
 
   constructor(link: JobsLink, options: { requests: JobsRequests; bucket: string; timeoutMs: number }) {
     this.#link = link;
@@ -31,6 +34,36 @@ export class BrokerClock {
 
   /** Ms since the epoch; before the first reading, as the connection's own clock counts them. */
   now(): number {
+    return this.#brokerNow() + this.#ahead;
+  }
+
+  /** The instant of this clock at which the broker stored something. */
+  instantOf(storedAt: number): number {
+    return storedAt + (this.#jumps.findLast(({ at }) => at <= storedAt)?.ahead ?? 0);
+  }
+
+  /** What the broker's own clock shows at an instant of this one. */
+  brokerInstant(instant: number): number {
+    return instant - this.#ahead;
+  }
+
+  /** Sets the clock forward, for tests: what is stored from now on is stored that much later. */
+  advance(ms: number): void {
+    this.#jumps.push({ at: this.#brokerNow(), ahead: this.#ahead + ms });
+    for (const listener of [...this.#onJump]) listener();
+  }
+
+  /** Hears of every `advance`; returns the way to stop. */
+  onJump(listener: () => void): () => void {
+    this.#onJump.add(listener);
+    return () => void this.#onJump.delete(listener);
+  }
+
+  get #ahead(): number {
+    return this.#jumps.at(-1)?.ahead ?? 0;
+  }
+
+  #brokerNow(): number {
     return this.#offset === undefined ? this.#link.clock.now() : this.#link.clock.monotonic() + this.#offset;
   }
 

@@ -62,12 +62,12 @@ export class JobEntry {
 
   /** The attempt to run; `undefined` when there is none, and the message is settled. */
   enter(message: PulledMessage): JobAttempt | undefined | Promise<JobAttempt | undefined> {
-    const { store } = this.#queue;
+    const { store, clock } = this.#queue;
     const { deliveries, sequence, storedAt } = message.facts;
     if (deliveries > 1 || message.subject.startsWith(store.subjects.work)) return this.#look(message);
     const read = store.read(message.subject, message.data);
     if (read?.event.eventType !== "created") return this.#look(message);
-    const facts = factsOfCreated({ event: read.event, sequence, at: storedAt });
+    const facts = factsOfCreated({ event: read.event, sequence, at: clock.instantOf(storedAt) });
     const cancelled = this.#watch.isCancelled(facts.jobId, sequence);
     if (typeof cancelled !== "boolean")
       return cancelled.then((was) => (was ? this.#look(message) : this.#fresh(facts, message)));
@@ -76,11 +76,11 @@ export class JobEntry {
 
   /** Hands a job that was made for later to the broker's schedule. */
   async park(message: PulledMessage): Promise<void> {
-    const { store } = this.#queue;
+    const { store, clock } = this.#queue;
     const read = store.read(message.subject, message.data);
     if (read === undefined) return this.#unreadable(message);
     const { jobId, priority: lane = "normal" } = read.event;
-    await store.park({ jobId, lane }, dueAt(read.event, message.facts.storedAt));
+    await store.park({ jobId, lane }, dueAt(read.event, clock.instantOf(message.facts.storedAt)));
     message.ack();
   }
 

@@ -25,6 +25,7 @@ import {
 import type { StoredRecord } from "../jetstream/stored-record.ts";
 import { StreamReader } from "../jetstream/stream-reader.ts";
 import { sleep } from "../lifecycle/backoff.ts";
+import type { BrokerClock } from "./broker-clock.ts";
 import { JobHistory } from "./job-history.ts";
 
 /** A transition as the stream has it. */
@@ -61,6 +62,8 @@ export interface JobStoreOptions {
   /** How long a settled job's id stays taken. */
   readonly horizonMs: number;
   readonly timeoutMs: number;
+  /** The clock by which jobs are due. */
+  readonly clock: Pick<BrokerClock, "instantOf" | "brokerInstant">;
 }
 
 const maxLooks = 12;
@@ -156,7 +159,7 @@ export class JobStore {
       body === undefined ? nothing : utf8Bytes(JSON.stringify(body)),
       {
         headers: {
-          "Nats-Schedule": `@at ${new Date(at).toISOString()}`,
+          "Nats-Schedule": `@at ${new Date(this.#options.clock.brokerInstant(at)).toISOString()}`,
           "Nats-Schedule-Target": `${this.subjects.work}.${job.lane}.${job.jobId}`,
           "Nats-Schedule-TTL": `${seconds(this.horizonMs)}s`,
         },
@@ -196,6 +199,17 @@ export class JobStore {
     }
   }
 
+  /** Transitions of all jobs as they are stored, from a sequence on: for tests, which have few. */
+  stored(from: number): Promise<readonly StoredRecord[]> {
+    return this.#history.all(`${this.subjects.transitions}.>`, from);
+  }
+
+  /** Ids of the jobs that the broker is to call for later: for tests. */
+  async parked(): Promise<readonly string[]> {
+    const records = await this.#history.all(`${this.subjects.park}.*`);
+    return records.map(({ subject }) => subject.slice(this.subjects.park.length + 1));
+  }
+
   /** The event of a message's subject and body; `undefined` when they are not one, or do not agree. */
   read(subject: string, data: Uint8Array): { event: JobEvent; place: JobPlace | undefined } | undefined {
     const reading = readJobSubject(this.subjects, subject);
@@ -225,7 +239,13 @@ export class JobStore {
 
   #transition(record: StoredRecord): StoredTransition | undefined {
     const read = this.read(record.subject, record.data);
-    return read && { ...read, sequence: record.sequence, at: record.storedAt.getTime() };
+    return (
+      read && {
+        ...read,
+        sequence: record.sequence,
+        at: this.#options.clock.instantOf(record.storedAt.getTime()),
+      }
+    );
   }
 
   #event(record: StoredRecord): StoredJobEvent | undefined {

@@ -8,6 +8,13 @@ import type { JobUpdates } from "./job-updates.ts";
 import type { JobCalls, JobSubmission } from "./jobs-facade.ts";
 import type { QueueEnvironment } from "./queue-environment.ts";
 
+const environments = new WeakMap<object, () => QueueEnvironment | undefined>();
+
+/** What stands behind a queue's calls, for the testing kit; `undefined` while the queue is not bound. */
+export function environmentOf(calls: object): QueueEnvironment | undefined {
+  return environments.get(calls)?.();
+}
+
 /** A queue as callers have it; each call finds out whether the queue is bound now. */
 export class QueueCalls implements JobCalls<unknown, unknown, unknown> {
   readonly #resource: JobResource;
@@ -25,6 +32,7 @@ export class QueueCalls implements JobCalls<unknown, unknown, unknown> {
     this.#origin = input.origin;
     this.#environment = input.environment;
     this.#derive = input.derive;
+    environments.set(this, input.environment);
   }
 
   create(payload: unknown, options: JobCreateOptions = {}): AsyncResult<JobRef, JobCreateFailure> {

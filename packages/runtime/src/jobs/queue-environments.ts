@@ -60,6 +60,7 @@ export class QueueEnvironments {
     const { link, requests, timeoutMs } = this.#input;
     const { deployment, secret, stream, bucket, service } = binding;
     const { port } = link.platform;
+    const clock = this.clock(binding);
     return new QueueEnvironment({
       link,
       name,
@@ -72,9 +73,10 @@ export class QueueEnvironments {
         subjects: jobQueueSubjects({ deployment, queue: name, secret }),
         horizonMs: resource.policy.dedupHorizonMs,
         timeoutMs,
+        clock,
       }),
       keys: new KeyStore({ port, requests, bucket, queue: name, timeoutMs }),
-      clock: this.clock(binding),
+      clock,
     });
   }
 }

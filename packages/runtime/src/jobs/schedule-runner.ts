@@ -34,12 +34,14 @@ const again = { initial: 250, max: 10_000 };
 export class ScheduleRunner {
   readonly #queue: QueueEnvironment;
   readonly #creator: JobCreator;
-  readonly #timers = new Map<string, Timer>();
+  readonly #timers = new Map<string, { readonly timer: Timer; readonly wake: () => void }>();
+  readonly #unlisten: () => void;
   #stopped = false;
 
   constructor(queue: QueueEnvironment, creator: JobCreator) {
     this.#queue = queue;
     this.#creator = creator;
+    this.#unlisten = queue.clock.onJump(() => this.#onJump());
   }
 
   /** Throws when a time table cannot be kept. */
@@ -56,7 +58,8 @@ export class ScheduleRunner {
 
   stop(): void {
     this.#stopped = true;
-    for (const timer of this.#timers.values()) timer.clear();
+    this.#unlisten();
+    for (const { timer } of this.#timers.values()) timer.clear();
   }
 
   async #begin(name: string, schedule: Schedule, attempt: number): Promise<void> {
@@ -124,9 +127,19 @@ export class ScheduleRunner {
     });
   }
 
+  /** The clock was set: every sleeper looks at it again. */
+  #onJump(): void {
+    const sleeping = [...this.#timers.values()];
+    this.#timers.clear();
+    for (const { timer, wake } of sleeping) {
+      timer.clear();
+      wake();
+    }
+  }
+
   #sleep(name: string, ms: number, wake: () => void): void {
     if (this.#stopped) return;
-    this.#timers.set(name, systemTimers.set(wake, ms, { background: true }));
+    this.#timers.set(name, { timer: systemTimers.set(wake, ms, { background: true }), wake });
   }
 }
 
