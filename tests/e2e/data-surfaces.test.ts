@@ -49,5 +49,6 @@ it("events, buckets, stores and jobs work under exact permissions, from one cont
   await eventually(() => expect(billed).toEqual([placed.event]));
   const ended = await billing.jobs.invoice.ref("o1").wait({ timeout: 10_000 }).orThrow();
   expect(ended).toMatchObject({ state: "completed", result: { number: 1 } });
+  expect(ended.trigger).toEqual({ kind: "event", name: "Order.Placed", id: placed.event });
   expect((await billing.kv.bills.get("o1").orThrow())?.value).toEqual({ id: "o1", region: "eu" });
 });

@@ -1,21 +1,13 @@
-import {
-  EVENT_HEADERS,
-  type EventStamp,
-  fromHex,
-  type Port,
-  REPLAY_HEADERS,
-  readWhole,
-  toHex,
-} from "@trellis/protocol";
+import { EVENT_HEADERS, fromHex, type Port, REPLAY_HEADERS, readWhole, toHex } from "@trellis/protocol";
 import type { PulledMessage } from "../jetstream/pulled-message.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
 import { LazySignal } from "../lifecycle/signals.ts";
 import type { Logger } from "../logging/logger.ts";
-import type { CallOrigin } from "../rpc/call-origin.ts";
+import type { CallCause, CallOrigin } from "../rpc/call-origin.ts";
 import { readTraceparent } from "../telemetry/event-spans.ts";
 import { traceparent, type WireTrace } from "../telemetry/trace-context.ts";
 import type { EventContext } from "./event-handler.ts";
-import type { EventMessage, EventVerdict } from "./event-verifier.ts";
+import type { EventMessage, EventVerdict, VerifiedEvent } from "./event-verifier.ts";
 
 /** An event that a consumer holds, from its arrival until it is settled. */
 export class EventDelivery {
@@ -72,6 +64,7 @@ export class DeliveryContext implements EventContext, CallOrigin {
   readonly log: Logger;
   readonly attempt: number;
   readonly originId: Uint8Array;
+  readonly cause: CallCause;
   readonly tracestate: string | undefined;
   readonly traceBytes: Uint8Array | undefined;
   readonly deadline = Deadline.never();
@@ -79,12 +72,13 @@ export class DeliveryContext implements EventContext, CallOrigin {
 
   constructor(
     delivery: EventDelivery,
-    stamp: EventStamp,
+    { stamp, address }: Pick<VerifiedEvent, "stamp" | "address">,
     input: { readonly port: Port; readonly log: Logger; readonly trace: WireTrace | undefined },
   ) {
     this.log = input.log;
     this.attempt = delivery.attempt;
     this.#stop = delivery.stop;
+    this.cause = { kind: "event", name: address.action, id: stamp.id };
     this.originId = fromHex(stamp.requestId) ?? input.port.random(16);
     if (this.originId.length !== 16) this.originId = input.port.random(16);
     this.traceBytes = input.trace?.trace ?? readTraceparent(stamp.traceparent);

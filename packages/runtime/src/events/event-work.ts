@@ -100,7 +100,7 @@ function run(
   { delivery, verdict, event }: Work,
   { options, trace }: { options: WorkOptions; trace: WireTrace | undefined },
 ): Outcome | Promise<Outcome> {
-  const context = new DeliveryContext(delivery, verdict.stamp, { ...options, trace });
+  const context = new DeliveryContext(delivery, verdict, { ...options, trace });
   const answer = listener.handle(event, context);
   if (isThenable(answer)) return Promise.resolve(answer).then(outcomeOf);
   return outcomeOf(answer);

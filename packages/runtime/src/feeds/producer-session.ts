@@ -7,12 +7,14 @@ import {
   FeedSender,
   type FeedSenderDecision,
   type TrellisError,
+  toHex,
 } from "@trellis/protocol";
 import type { CallerEpoch, CallerSession } from "../connect/caller-session.ts";
 import type { Link } from "../connect/link.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
 import { LazySignal } from "../lifecycle/signals.ts";
 import type { HandledRequest } from "../rpc/call-context.ts";
+import type { CallCause } from "../rpc/call-origin.ts";
 import type { Callable } from "../rpc/callable.ts";
 import type { OpenCall } from "../rpc/open-call.ts";
 import { encodeItem, itemFailure } from "./encode-item.ts";
@@ -93,6 +95,10 @@ export class ProducerSession implements HandledRequest {
     this.sender = new FeedSender(input.nonce, owner.link.clock.monotonic());
     const { reply: replyKey } = call.epoch.keys;
     this.#writer = new FeedWriter(owner.link, this.sender, { subject, session: id, replyKey });
+  }
+
+  get cause(): CallCause {
+    return { kind: "rpc", name: this.action.name, id: toHex(this.originId) };
   }
 
   get action(): Callable {

@@ -2,7 +2,7 @@ import type { Port } from "@trellis/protocol";
 import { fromHex, toHex } from "@trellis/protocol";
 import type { JobContext, JobLineage, JobTrigger } from "@trellis/protocol/jobs";
 import { Deadline } from "../lifecycle/deadline.ts";
-import type { CallOrigin } from "../rpc/call-origin.ts";
+import type { CallCause, CallOrigin } from "../rpc/call-origin.ts";
 import { readTraceparent } from "../telemetry/event-spans.ts";
 import { activeTrace, traceparent, type WireTrace } from "../telemetry/trace-context.ts";
 import type { JobAttempt } from "./job-attempt.ts";
@@ -47,6 +47,11 @@ export class JobOrigin implements CallOrigin {
     return { queue: this.#input.queue, jobId: this.#attempt.jobId };
   }
 
+  get cause(): CallCause {
+    const { queue, jobId } = this.parent;
+    return { kind: "parentJob", name: queue, id: jobId };
+  }
+
   get signal(): AbortSignal {
     return this.#attempt.stop.signal;
   }
@@ -75,12 +80,9 @@ function newTrace(port: Port): Uint8Array {
   return trace;
 }
 
-/** What made a job, as far as the place tells where it is made. */
+/** What made a job: the request, event or job in whose handler it is made. */
 export function triggerOf(origin: CallOrigin | undefined): JobTrigger {
-  if (origin === undefined) return { kind: "serviceCode" };
-  if (origin instanceof JobOrigin)
-    return { kind: "parentJob", name: origin.parent.queue, id: origin.parent.jobId };
-  return { kind: "rpc", id: toHex(origin.originId) };
+  return origin?.cause ?? { kind: "serviceCode" };
 }
 
 export function lineageOf(origin: CallOrigin | undefined): JobLineage | undefined {

@@ -5,13 +5,14 @@ import {
   RESULT_STATUS,
   type ResultItem,
   TimeoutError,
+  toHex,
   UnavailableError,
 } from "@trellis/protocol";
 import type { CallerEpoch, CallerSession } from "../connect/caller-session.ts";
 import type { Deadline } from "../lifecycle/deadline.ts";
 import { LazySignal } from "../lifecycle/signals.ts";
 import { type TimerWheel, WheelEntry } from "../lifecycle/timer-wheel.ts";
-import type { CallOrigin } from "./call-origin.ts";
+import type { CallCause, CallOrigin } from "./call-origin.ts";
 import type { Callable } from "./callable.ts";
 import { encodeFailure } from "./encode-answer.ts";
 import type { FrameAnswer } from "./frame-answer.ts";
@@ -80,6 +81,10 @@ export class OpenCall extends WheelEntry implements CallOrigin {
     this.tracestate = input.call.tracestate;
     this.bytes = input.bytes;
     this.deadline = input.deadline;
+  }
+
+  get cause(): CallCause {
+    return { kind: "rpc", name: this.action.name, id: toHex(this.originId) };
   }
 
   get answered(): boolean {
