@@ -42,6 +42,8 @@ describe("health", () => {
         },
       },
     ).orThrow();
+    // What a turn publishes leaves it at its end.
+    await new Promise((resolve) => setImmediate(resolve));
     expect(samples).toHaveLength(1);
     expect(samples[0]?.status).toBe("ok");
     service.health.add("throws", () => {

@@ -4,6 +4,7 @@ import { PullLoop, type PullState } from "../jetstream/pull-loop.ts";
 import type { PulledMessage } from "../jetstream/pulled-message.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
 import { within } from "../lifecycle/within.ts";
+import { recordJob, recordJobRunning, recordJobWait } from "../telemetry/job-metrics.ts";
 import { CancelWatch } from "./cancel-watch.ts";
 import type { JobAttempt } from "./job-attempt.ts";
 import { JobEntry } from "./job-entry.ts";
@@ -190,10 +191,15 @@ export class JobWorker {
     }
     if (attempt === undefined) return this.#free();
     this.#running.set(attempt.jobId, attempt);
+    recordJobWait(this.name, this.#queue.clock.now() - Math.max(attempt.facts.due, attempt.facts.createdAt));
+    recordJobRunning(this.name, 1);
     const outcome = await runJob(attempt, this.#run);
+    recordJobRunning(this.name, -1);
+    const ranFor = clock.monotonic() - attempt.startedAt;
+    recordJob(this.name, outcome.kind === "ended" ? outcome.type : outcome.kind, ranFor);
     if (attempt.givenUp) return this.#free();
     if (this.#running.get(attempt.jobId) === attempt) this.#running.delete(attempt.jobId);
-    this.#record(clock.monotonic() - attempt.startedAt);
+    this.#record(ranFor);
     this.#settleLater(attempt, outcome);
     this.#free();
   }

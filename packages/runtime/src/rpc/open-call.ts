@@ -35,6 +35,8 @@ export interface OpenCallInput {
   readonly call: DecodedCall;
   readonly bytes: number;
   readonly deadline: Deadline;
+  /** Monotonic ms of its admission. */
+  readonly now: number;
 }
 
 /** How long a handler may go on after its signal was aborted by the deadline before it counts as a zombie. */
@@ -58,6 +60,7 @@ export class OpenCall extends WheelEntry implements CallOrigin {
   /** The trace that this call belongs to; the server's span takes its place once there is one. */
   traceBytes: Uint8Array | undefined;
   readonly tracestate: string | undefined;
+  readonly startedAt: number;
   receipted = false;
   zombie = false;
   readonly #owner: OpenCallOwner;
@@ -81,6 +84,7 @@ export class OpenCall extends WheelEntry implements CallOrigin {
     this.tracestate = input.call.tracestate;
     this.bytes = input.bytes;
     this.deadline = input.deadline;
+    this.startedAt = input.now;
   }
 
   get cause(): CallCause {

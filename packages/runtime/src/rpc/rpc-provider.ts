@@ -15,7 +15,7 @@ import type { Link } from "../connect/link.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
 import { inTurn, turnsIdle } from "../lifecycle/tick.ts";
 import { within } from "../lifecycle/within.ts";
-import { recordAdmissionRefusal, recordServed } from "../telemetry/rpc-metrics.ts";
+import { recordAdmissionRefusal, recordRunning, recordServed } from "../telemetry/rpc-metrics.ts";
 import { Admission, type AdmissionLimits } from "./admission.ts";
 import { findCaller, seesRevocations, senderOf, staleness } from "./authenticate-frame.ts";
 import { type Callable, callSubject } from "./callable.ts";
@@ -304,8 +304,10 @@ export class RpcProvider implements OpenCallOwner {
       call,
       bytes,
       deadline,
+      now: this.#link.clock.monotonic(),
     });
     this.#calls.add(open);
+    recordRunning(1);
     this.wheel.schedule(open, remaining);
     this.#receipts.watch(open);
     this.#run(served, open, input.value);
@@ -333,7 +335,9 @@ export class RpcProvider implements OpenCallOwner {
     }
     call.reply(bug !== undefined && call.stopped ? encodeFailure(stoppedUnder(call)) : answer);
     this.onReturned(call);
-    recordServed(call.action.name, answer.status === 0 ? "ok" : "error");
+    const outcome = answer.status === 0 ? "ok" : "error";
+    recordServed(call.action.name, outcome, this.#link.clock.monotonic() - call.startedAt);
+    recordRunning(-1);
   }
 
   onReturned(call: OpenCall): void {
