@@ -51,7 +51,7 @@ function tasks(quick: boolean): Record<string, Task> {
     "create, one by one": { kind: "create", inFlight: 1, jobs: 1_000 * scale },
     "create, 64 in flight": { kind: "create", inFlight: 64, jobs: 5_000 * scale },
     "create in batches of 500": { kind: "batch", jobs: 5_000 * scale },
-    "drain, concurrency 1": { kind: "drain", queue: "drain1", concurrency: 1, jobs: 2_500 * scale },
+    "drain, concurrency 1": { kind: "drain", queue: "drain1", concurrency: 1, jobs: 1_000 * scale },
     "drain, concurrency 10": { kind: "drain", queue: "drain10", concurrency: 10, jobs: 5_000 * scale },
     "drain, concurrency 100": { kind: "drain", queue: "drain100", concurrency: 100, jobs: 5_000 * scale },
   };
@@ -65,7 +65,7 @@ function goalOf(row: string, peer: string): number | undefined {
 
 async function rates({ quick, say }: Options, figures: Figures): Promise<void> {
   const rows = Object.entries(tasks(quick));
-  const repeats = quick ? 1 : 5;
+  const repeats = quick ? 1 : 3;
   const found = new Map<string, number[]>();
   for (let repeat = 0; repeat <= repeats; repeat += 1) {
     say(repeat === 0 ? "rates, warm-up" : `rates, round ${repeat} of ${repeats}`);
