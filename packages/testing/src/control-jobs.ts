@@ -58,6 +58,7 @@ export function controlJobs<Queues extends object>(queues: Queues): JobsControl<
     waitFor: (name, fits, { timeout = 10_000 } = {}) =>
       eventually(
         async () => {
+          await control.nudge();
           const all = await seen(name);
           const found = all.find(fits);
           if (found !== undefined) return found;

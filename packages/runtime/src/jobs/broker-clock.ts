@@ -1,6 +1,7 @@
 import { kvPrefix, kvStreamName, utf8Bytes } from "@trellis/protocol";
 import { JetStreamPublisher } from "../jetstream/publisher.ts";
 import { StreamReader } from "../jetstream/stream-reader.ts";
+import { sleep } from "../lifecycle/backoff.ts";
 import { systemTimers, type Timer } from "../lifecycle/timers.ts";
 import type { JobsLink } from "./jobs-link.ts";
 
@@ -47,9 +48,16 @@ export class BrokerClock {
     return instant - this.#ahead;
   }
 
-  /** Sets the clock forward, for tests: what is stored from now on is stored that much later. */
-  advance(ms: number): void {
-    this.#jumps.push({ at: this.#brokerNow(), ahead: this.#ahead + ms });
+  /**
+   * Sets the clock forward, for tests: what is stored from now on is stored that much later. Since when that is, the broker
+   * itself says: an estimate would put what was stored a moment ago on the wrong side.
+   */
+  async advance(ms: number): Promise<void> {
+    const stamped = await this.#stamp();
+    if (stamped === undefined) throw new Error("The broker's clock cannot be read.");
+    this.#jumps.push({ at: stamped + 1, ahead: this.#ahead + ms });
+    // What is stored next is stored behind that millisecond.
+    await sleep(2);
     for (const listener of [...this.#onJump]) listener();
   }
 
@@ -82,16 +90,22 @@ export class BrokerClock {
   async #read(): Promise<boolean> {
     const { clock } = this.#link;
     const before = clock.monotonic();
+    const stored = await this.#stamp();
+    const after = clock.monotonic();
+    if (stored === undefined) return false;
+    this.#offset = stored - (before + after) / 2;
+    return true;
+  }
+
+  /** The broker's time, ms, off a message that it has just stored; `undefined` when that is gone already. */
+  async #stamp(): Promise<number | undefined> {
     await this.#publisher.publish(this.#subject, utf8Bytes("{}"), {
       timeoutMs: this.#timeoutMs,
       repeatable: true,
     });
     // Another process may have written since: then that is what is read, and it lies between the same two instants.
     const stored = (await this.#reader.lastOf(this.#subject, { timeoutMs: this.#timeoutMs })).orThrow();
-    const after = clock.monotonic();
-    if (stored === undefined) return false;
-    this.#offset = stored.storedAt.getTime() - (before + after) / 2;
-    return true;
+    return stored?.storedAt.getTime();
   }
 }
 

@@ -204,12 +204,6 @@ export class JobStore {
     return this.#history.all(`${this.subjects.transitions}.>`, from);
   }
 
-  /** Ids of the jobs that the broker is to call for later: for tests. */
-  async parked(): Promise<readonly string[]> {
-    const records = await this.#history.all(`${this.subjects.park}.*`);
-    return records.map(({ subject }) => subject.slice(this.subjects.park.length + 1));
-  }
-
   /** The event of a message's subject and body; `undefined` when they are not one, or do not agree. */
   read(subject: string, data: Uint8Array): { event: JobEvent; place: JobPlace | undefined } | undefined {
     const reading = readJobSubject(this.subjects, subject);

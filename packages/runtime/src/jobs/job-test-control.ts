@@ -13,7 +13,9 @@ import type { QueueEnvironment } from "./queue-environment.ts";
 /** Steps of one `advance`: more slots than that are a mistake in the test. */
 const maxSlots = 1_000;
 /** How long the job of a slot may take to be stored, ms. */
-const slotMs = 5_000;
+const slotMs = 10_000;
+/** A job that is due and does not begin is called for again, ms. */
+const callAgainMs = 250;
 
 /**
  * What tests may do with the queues of one service in this process: see what became of every job, and set the clock by
@@ -25,6 +27,9 @@ export class JobTestControl {
   /** When a job is due, by its clock, of those that wait for that. */
   readonly #due = new Map<string, number>();
   readonly #read = new Map<string, number>();
+  /** When a job was called for last, monotonic ms. */
+  readonly #called = new Map<string, number>();
+  #advanced = false;
 
   /** `calls`: `service.jobs`. */
   constructor(calls: Readonly<Record<string, object>>) {
@@ -53,6 +58,7 @@ export class JobTestControl {
 
   /** Jobs that are due, or will be within `leewayMs`, and not over; by queue and id. */
   async unfinished(leewayMs: number): Promise<readonly string[]> {
+    await this.nudge();
     const left: string[] = [];
     for (const queue of Object.keys(this.#calls)) {
       const now = this.#environment(queue).clock.now();
@@ -73,6 +79,7 @@ export class JobTestControl {
     const [first] = Object.keys(this.#calls);
     if (first === undefined) return;
     const { clock } = this.#environment(first);
+    this.#advanced = true;
     const target = clock.now() + ms;
     for (let step = 0; ; step += 1) {
       const slots = this.#slotsAfter(clock.now()).filter(({ at }) => at <= target);
@@ -80,11 +87,12 @@ export class JobTestControl {
       if (slots.length === 0) break;
       if (step >= maxSlots)
         throw new RangeError(`Within ${ms} ms lie more than ${maxSlots} slots of time tables.`);
-      clock.advance(next + 1 - clock.now());
+      await clock.advance(next + 1 - clock.now());
       for (const slot of slots) if (slot.at === next) await this.#made(slot);
     }
-    clock.advance(Math.max(0, target - clock.now()));
-    for (const queue of Object.keys(this.#calls)) await this.#wake(queue);
+    await clock.advance(Math.max(0, target - clock.now()));
+    this.#called.clear();
+    await this.nudge();
   }
 
   #slotsAfter(now: number): Slot[] {
@@ -107,13 +115,25 @@ export class JobTestControl {
     throw new Error(`The schedule ${slot.schedule} of ${slot.queue} made no job: has the service started?`);
   }
 
-  /** The broker calls for parked jobs by its own clock: here they are called for now, and look at ours. */
-  async #wake(queue: string): Promise<void> {
-    const environment = this.#environment(queue);
-    for (const jobId of await environment.store.parked()) {
-      const facts = await environment.facts(jobId);
-      if (facts !== undefined && !isTerminalState(facts.state))
-        await environment.store.wake(facts.lane, jobId);
+  /**
+   * Calls for the jobs that are due by our clock: the broker calls by its own. To be repeated while somebody waits: a job
+   * may just be on its way to be parked until the time that was valid before. Calling twice does no harm.
+   */
+  async nudge(): Promise<void> {
+    if (!this.#advanced) return;
+    for (const queue of Object.keys(this.#calls)) {
+      const environment = this.#environment(queue);
+      for (const { id, state } of await this.seen(queue)) {
+        const name = `${queue}/${id}`;
+        const waits = !isTerminalState(state) && state !== "active";
+        if (!waits || (this.#due.get(name) ?? 0) > environment.clock.now()) continue;
+        const now = performance.now();
+        if (now - (this.#called.get(name) ?? Number.NEGATIVE_INFINITY) < callAgainMs) continue;
+        this.#called.set(name, now);
+        const facts = await environment.facts(id);
+        if (facts !== undefined && !isTerminalState(facts.state))
+          await environment.store.wake(facts.lane, id);
+      }
     }
   }
 
