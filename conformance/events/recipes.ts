@@ -4,14 +4,15 @@ import {
   type Authorization,
   type DeadLetter,
   EVENT_HEADERS,
+  type EventContent,
   type EventFacts,
+  eventContent,
   eventLeaf,
   eventMessageId,
   eventPlace,
   eventRoot,
   eventRootBytes,
   isPreparedEvent,
-  merkleLeaf,
   merklePath,
   merkleRoot,
   merkleTree,
@@ -24,7 +25,6 @@ import {
   signEvents,
   toBase64Url,
   toHex,
-  utf8Bytes,
   writeDeadLetter,
 } from "@trellis/protocol";
 import { bytes, type Recipes, recipe } from "../protocol/recipe.ts";
@@ -48,37 +48,27 @@ export const eventRecipes: Recipes = {
       eventPlace(input, special(input.payload, input.special)),
   ),
   readSubject: recipe((_port, input: { subject: string }) => readEventSubject(input.subject) ?? "refused"),
-  leaf: recipe((port, input: { facts: EventFacts; payload: string }) =>
-    toHex(eventLeaf(port, input.facts, port.sha256(utf8Bytes(input.payload)))),
-  ),
-  messageId: recipe((port, input: { deployment: string; subject: string; id: string; payload: string }) =>
-    eventMessageId(port, input, port.sha256(utf8Bytes(input.payload))),
+  content: recipe((port, input: EventContent) => eventContent(port, input)),
+  messageId: recipe((port, input: EventContent) => eventMessageId(eventContent(port, input))),
+  leaf: recipe((port, input: { content: string; facts: EventFacts }) =>
+    eventLeaf(port, input.content, input.facts),
   ),
   tree: recipe((port, input: { leaves: string[] }) => {
-    const leaves = input.leaves.map((data) => merkleLeaf(port, utf8Bytes(data)));
-    const { root, levels } = merkleTree(port, leaves);
-    const paths = leaves.map((_, leaf) =>
-      merklePath(leaves.length, leaf).map(({ level, index }) => toHex(levels[level]?.[index] ?? root)),
+    const leaves = input.leaves.map((data) => port.sha256Text(data));
+    const tree = merkleTree(port, leaves);
+    const { root, size } = tree;
+    const paths = leaves.map((_, leaf) => merklePath(tree, leaf));
+    const proven = leaves.map((leaf, index) =>
+      merkleRoot(port, leaf, { size, index, path: paths[index] ?? [] }),
     );
-    const size = leaves.length;
-    const proven = leaves.map((leaf, index) => {
-      const path = (paths[index] ?? []).map(bytes);
-      return toHex(merkleRoot(port, leaf, { size, index, path }) ?? new Uint8Array());
-    });
-    return { root: toHex(root), paths, proven: proven.every((found) => found === toHex(root)) };
+    return { root, paths, proven: proven.every((found) => found === root) };
   }),
   sign: recipe((port, input: { leaves: string[]; authorization: string; signedAt: number; seed: string }) =>
-    signEvents(port, {
-      ...input,
-      leaves: input.leaves.map(bytes),
-      key: port.ed25519.keyPair(bytes(input.seed)),
-    }),
+    signEvents(port, { ...input, key: port.ed25519.keyPair(bytes(input.seed)) }),
   ),
   readProof: recipe((_port, input: { proof: string }) => {
     const proof = readEventProof(input.proof);
-    return proof === undefined
-      ? "refused"
-      : { ...proof, signature: toHex(proof.signature), path: proof.path.map(toHex) };
+    return proof === undefined ? "refused" : { ...proof, signature: toHex(proof.signature) };
   }),
   verdict: recipe((port, input: VerdictInput) => verdict(port, input)),
   prepared: recipe((_port, input: { event: unknown }) => isPreparedEvent(input.event)),
@@ -102,24 +92,32 @@ export function verdict(port: Port, input: VerdictInput): string {
   const read = readEventHeaders((name) => input.headers[name] ?? "");
   if (address === undefined) return "malformed";
   if (!read.ok) return read.reason;
-  const payloadDigest = port.sha256(utf8Bytes(input.payload));
-  const { subject, storedAt, notBefore, expiresAt, revokedAt } = input;
-  const event = { subject, address, stamp: read.stamp, payloadDigest, storedAt };
+  const { subject, payload, deployment, storedAt, notBefore, expiresAt, revokedAt } = input;
+  const content = eventContent(port, { deployment, subject, id: read.stamp.id, payload });
+  const event = { subject, address, stamp: read.stamp, content, storedAt };
   const root = eventRoot(port, event);
   const { publicKey } = port.ed25519.keyPair(bytes(input.seed));
   const { proof } = read.stamp;
   if (root === undefined || !port.ed25519.verify(publicKey, eventRootBytes(proof, root), proof.signature)) {
     return "signature_invalid";
   }
-  const authorization = { deployment: input.deployment, notBefore, expiresAt } as Authorization;
+  const authorization = { deployment, notBefore, expiresAt } as Authorization;
   const call = { rpc: [], feeds: [], operations: [], consumes: [] };
   const publishes = [...input.publishes];
   const grants = {
     version: 1 as const,
-    calls: [{ ...call, api: address.api, deployment: input.deployment, publishes }],
+    calls: [{ ...call, api: address.api, deployment, publishes }],
     capabilities: [],
   };
-  return refuseEvent(port, event, { authorization, grants, revokedAt }) ?? "accepted";
+  return refuseEvent(event, { authorization, grants, revokedAt }) ?? "accepted";
+}
+
+/** An event that is yet to be signed. */
+export interface UnsignedEvent {
+  readonly subject: string;
+  readonly id: string;
+  readonly payload: string;
+  readonly facts: EventFacts;
 }
 
 /** The headers of events that one publisher signed together; for the inputs of vectors and for tests. */
@@ -129,29 +127,26 @@ export function signedHeaders(
     readonly seed: string;
     readonly deployment: string;
     readonly signedAt: number;
-    readonly events: readonly { readonly facts: EventFacts; readonly payload: string }[];
+    readonly events: readonly UnsignedEvent[];
   },
 ): Record<string, string>[] {
   const { deployment, signedAt, events } = input;
-  const digests = events.map(({ payload }) => port.sha256(utf8Bytes(payload)));
-  const leaves = events.map(({ facts }, index) => eventLeaf(port, facts, digests[index] ?? new Uint8Array()));
+  const contents = events.map(({ subject, id, payload }) =>
+    eventContent(port, { deployment, subject, id, payload }),
+  );
   const proofs = signEvents(port, {
-    leaves,
+    leaves: events.map(({ facts }, index) => eventLeaf(port, contents[index] ?? "", facts)),
     authorization: toBase64Url(new Uint8Array(32).fill(7)),
     signedAt,
     key: port.ed25519.keyPair(bytes(input.seed)),
   });
-  return events.map(({ facts }, index) => ({
-    [EVENT_HEADERS.id]: facts.id,
+  return events.map(({ id, facts }, index) => ({
+    [EVENT_HEADERS.id]: id,
     [EVENT_HEADERS.time]: String(facts.time),
     [EVENT_HEADERS.requestId]: facts.requestId,
     [EVENT_HEADERS.traceparent]: facts.traceparent,
     [EVENT_HEADERS.tracestate]: facts.tracestate,
     [EVENT_HEADERS.proof]: proofs[index] ?? "",
-    [EVENT_HEADERS.messageId]: eventMessageId(
-      port,
-      { deployment, subject: facts.subject, id: facts.id },
-      digests[index] ?? new Uint8Array(),
-    ),
+    [EVENT_HEADERS.messageId]: eventMessageId(contents[index] ?? ""),
   }));
 }

@@ -3,13 +3,13 @@ import { defineApp, use } from "@trellis/contract";
 import {
   EVENT_HEADERS,
   EVENT_STREAM,
+  eventContent,
   eventLeaf,
   eventMessageId,
   eventPlace,
   type ResourceBindings,
   replaySubject,
   signEvents,
-  utf8Bytes,
   writeEventHeaders,
 } from "@trellis/protocol";
 import { nodePort as port } from "@trellis/runtime/node";
@@ -60,18 +60,16 @@ function signed(by: Attacker, id: string, signedAt = Date.now()): Forgery {
   const place = eventPlace(placed, payload);
   if (!place.ok) throw new Error("no place");
   const { subject } = place;
-  const stamp = { id, time: signedAt, requestId: "", traceparent: "", tracestate: "" };
-  const digest = port.sha256(utf8Bytes(body));
-  const facts = { ...stamp, api: orders.id, action: placed.name, paramCount: 1, subject };
+  const facts = { time: signedAt, requestId: "", traceparent: "", tracestate: "" };
+  const content = eventContent(port, { deployment: by.deployment, subject, id, payload: body });
   const [proof = ""] = signEvents(port, {
-    leaves: [eventLeaf(port, facts, digest)],
+    leaves: [eventLeaf(port, content, facts)],
     authorization: by.digestText,
     signedAt,
     key: by.keys.session,
   });
-  const made = writeEventHeaders(stamp, proof);
-  made[EVENT_HEADERS.messageId] = eventMessageId(port, { deployment: by.deployment, subject, id }, digest);
-  return { subject, body, headers: made };
+  const messageId = eventMessageId(content);
+  return { subject, body, headers: writeEventHeaders({ ...facts, id, messageId, proof }) };
 }
 
 async function send(nats: NatsConnection, forgery: Forgery): Promise<void> {

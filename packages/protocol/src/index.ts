@@ -67,9 +67,11 @@ export {
   writeEventHeaders,
 } from "./events/event-headers.ts";
 export {
-  EVENT_ID_LABEL,
+  EVENT_CONTENT_LABEL,
   EVENT_LABEL,
+  type EventContent,
   type EventFacts,
+  eventContent,
   eventLeaf,
   eventMessageId,
 } from "./events/event-leaf.ts";
@@ -100,14 +102,14 @@ export {
   eventRoot,
   refuseEvent,
   type StoredEvent,
-  storedLeaf,
 } from "./events/event-verdict.ts";
 export {
+  EVENT_NODE_LABEL,
   MAX_MERKLE_LEAVES,
   type MerkleProof,
   type MerkleTree,
-  merkleLeaf,
   merklePath,
+  merklePathLength,
   merkleRoot,
   merkleTree,
 } from "./events/merkle.ts";

@@ -40,36 +40,6 @@ export function placeTranscript(label: string, subject: string, reply: string): 
   return transcript(label, subject, reply);
 }
 
-/**
- * {@link transcript} of short texts and one last field of bytes, faster in the same way, behind `head` bytes that are left
- * for the caller. Each event needs two, at either end.
- */
-export function textTranscript(
-  label: string,
-  texts: readonly string[],
-  { last, head = 0 }: { readonly last: Uint8Array; readonly head?: number },
-): Uint8Array {
-  let text = counted(label);
-  let isShort = label.length < 128 && last.length < 128;
-  for (const each of texts) {
-    if (each.length >= 128) isShort = false;
-    text += counted(each);
-  }
-  if (isShort) {
-    text += `\0\0\0${String.fromCharCode(last.length)}`;
-    const bytes = allocate(head + text.length + last.length);
-    if (encodeAscii(text, bytes.subarray(head, head + text.length))) {
-      bytes.set(last, head + text.length);
-      return bytes;
-    }
-  }
-  const whole = transcript(label, ...texts, last);
-  if (head === 0) return whole;
-  const bytes = allocate(head + whole.length);
-  bytes.set(whole, head);
-  return bytes;
-}
-
 function counted(text: string): string {
   return `\0\0\0${String.fromCharCode(text.length)}${text}`;
 }

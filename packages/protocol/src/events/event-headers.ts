@@ -28,14 +28,19 @@ export function isTraceState(text: string): boolean {
   return TRACESTATE.test(text) && text.trim() === text;
 }
 
-type Stamp = Pick<EventFacts, "id" | "time" | "requestId" | "traceparent" | "tracestate">;
+interface Stamp extends EventFacts {
+  readonly id: string;
+}
 
-/** The headers of an event apart from the message id; what is empty is left out. */
-export function writeEventHeaders(stamp: Stamp, proof: string): Record<string, string> {
+/** The headers of an event; what is empty is left out. `proof`: as `signEvents` writes it. */
+export function writeEventHeaders(
+  stamp: Stamp & { readonly messageId: string; readonly proof: string },
+): Record<string, string> {
   const headers: Record<string, string> = {
     [EVENT_HEADERS.id]: stamp.id,
     [EVENT_HEADERS.time]: String(stamp.time),
-    [EVENT_HEADERS.proof]: proof,
+    [EVENT_HEADERS.proof]: stamp.proof,
+    [EVENT_HEADERS.messageId]: stamp.messageId,
   };
   if (stamp.requestId !== "") headers[EVENT_HEADERS.requestId] = stamp.requestId;
   if (stamp.traceparent !== "") headers[EVENT_HEADERS.traceparent] = stamp.traceparent;

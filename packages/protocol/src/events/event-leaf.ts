@@ -1,19 +1,25 @@
-import { toBase64Url } from "../bytes/base64url.ts";
-import { textTranscript } from "../bytes/transcript.ts";
 import type { Port } from "../port/port.ts";
-import { merkleLeafOf } from "./merkle.ts";
+
+// What is hashed is text, its fields a line each: none but the last can hold a line break, since all of them are
+// tokens, digits or visible ASCII, and are checked to be. Hashes stand as base64url throughout, as they do in the
+// headers: each end pays for two of them an event, and neither encodes nor decodes one.
 
 export const EVENT_LABEL = "trellis.event.v1";
-export const EVENT_ID_LABEL = "trellis.event-id.v1";
+export const EVENT_CONTENT_LABEL = "trellis.event-content.v1";
 
-/** Everything about one event that its publisher signs. */
-export interface EventFacts {
-  readonly api: string;
-  readonly action: string;
-  /** How many parameters the subject has: a shorter name with more of them is another event. */
-  readonly paramCount: number;
+/** What makes an event the one that it is. */
+export interface EventContent {
+  /** Deployment of the publisher. */
+  readonly deployment: string;
+  /** Says API, name and parameters, each in one way only; see `readEventSubject`. */
   readonly subject: string;
   readonly id: string;
+  /** JSON text. */
+  readonly payload: string;
+}
+
+/** What a publisher says about an event apart from its content. */
+export interface EventFacts {
   /** When it was prepared, ms. */
   readonly time: number;
   /** 32 hex characters, or empty: the request in whose handler it was prepared. */
@@ -23,36 +29,22 @@ export interface EventFacts {
   readonly tracestate: string;
 }
 
-/** The hash that stands for an event in its publisher's tree. */
-export function eventLeaf(port: Port, facts: EventFacts, payloadDigest: Uint8Array): Uint8Array {
-  const { api, action, paramCount, subject, id, time, requestId, traceparent, tracestate } = facts;
-  const texts = [
-    api,
-    action,
-    String(paramCount),
-    subject,
-    id,
-    String(time),
-    requestId,
-    traceparent,
-    tracestate,
-  ];
-  return merkleLeafOf(port, textTranscript(EVENT_LABEL, texts, { last: payloadDigest, head: 1 }));
+/** Digest of an event's content. */
+export function eventContent(port: Port, { deployment, subject, id, payload }: EventContent): string {
+  return port.sha256Text(`${EVENT_CONTENT_LABEL}\n${deployment}\n${subject}\n${id}\n${payload}`);
 }
 
 /**
- * The id that the stream removes duplicates by: 22 characters. Scoped by publisher, subject and payload: an id that
- * an application chose itself may be used by another service, for another event or with other content, and all are
- * stored; the same event published again is stored once. Nobody who does not know the payload can take the id first.
+ * The id that the stream removes duplicates by: 22 characters of the content's digest. An id that an application chose
+ * itself may thus be used by another service, for another event or with other content, and all are stored; the same
+ * event published again is stored once. Nobody who does not know the payload can take the id first.
  */
-export function eventMessageId(
-  port: Port,
-  event: { deployment: string; subject: string; id: string },
-  payloadDigest: Uint8Array,
-): string {
-  const { deployment, subject, id } = event;
-  const digest = port.sha256(
-    textTranscript(EVENT_ID_LABEL, [deployment, subject, id], { last: payloadDigest }),
-  );
-  return toBase64Url(digest.subarray(0, 16));
+export function eventMessageId(content: string): string {
+  return content.slice(0, 22);
+}
+
+/** The hash that stands for an event in its publisher's tree. */
+export function eventLeaf(port: Port, content: string, facts: EventFacts): string {
+  const { time, requestId, traceparent, tracestate } = facts;
+  return port.sha256Text(`${EVENT_LABEL}\n${content}\n${time}\n${requestId}\n${traceparent}\n${tracestate}`);
 }

@@ -1,13 +1,15 @@
 import { fromBase64Url, toBase64Url } from "../bytes/base64url.ts";
 import { transcript } from "../bytes/transcript.ts";
 import type { Port, SigningKey } from "../port/port.ts";
-import { MAX_MERKLE_LEAVES, type MerkleProof, merklePath, merkleTree } from "./merkle.ts";
+import { MAX_MERKLE_LEAVES, type MerkleProof, merklePath, merklePathLength, merkleTree } from "./merkle.ts";
 
 export const EVENT_ROOT_LABEL = "trellis.event-root.v1";
 
 const VERSION = "1";
 /** A header's value must not end in nothing: white space at its end is not kept. */
 const NO_PATH = "-";
+const HASH_TEXT = 43;
+const HASH = /^[A-Za-z0-9_-]{43}$/;
 
 /** Who signed an event, when, and how it hangs in the tree whose root was signed. */
 export interface EventProof extends MerkleProof {
@@ -20,7 +22,7 @@ export interface EventProof extends MerkleProof {
 
 export interface SignEventsInput {
   /** Leaf hashes of 1 to 64 events, in order. */
-  readonly leaves: readonly Uint8Array[];
+  readonly leaves: readonly string[];
   /** Digest of the publisher's authorization, base64url. */
   readonly authorization: string;
   readonly signedAt: number;
@@ -34,26 +36,27 @@ export interface SignEventsInput {
  */
 export function signEvents(port: Port, input: SignEventsInput): readonly string[] {
   const { authorization, signedAt, key } = input;
-  const { root, size, levels } = merkleTree(port, input.leaves);
+  const tree = merkleTree(port, input.leaves);
+  const { root, size } = tree;
   const signature = toBase64Url(key.sign(rootTranscript({ authorization, signedAt, size }, root)));
-  const texts = levels.map((level) => level.map(toBase64Url));
+  const head = `${VERSION} ${authorization} ${signedAt} ${size}`;
   return input.leaves.map((_, leaf) => {
-    const path = merklePath(size, leaf).map(({ level, index }) => texts[level]?.[index] ?? "");
-    return `${VERSION} ${authorization} ${signedAt} ${size} ${leaf} ${signature} ${path.length === 0 ? NO_PATH : path.join(".")}`;
+    const path = size === 1 ? NO_PATH : merklePath(tree, leaf).join(".");
+    return `${head} ${leaf} ${signature} ${path}`;
   });
 }
 
 /** What the signature of a root covers. */
 function rootTranscript(
   proof: Pick<EventProof, "authorization" | "signedAt" | "size">,
-  root: Uint8Array,
+  root: string,
 ): Uint8Array {
   const { authorization, signedAt, size } = proof;
   return transcript(EVENT_ROOT_LABEL, authorization, String(signedAt), String(size), root);
 }
 
 /** The bytes that must be signed for this root to be the publisher's. */
-export function eventRootBytes(proof: EventProof, root: Uint8Array): Uint8Array {
+export function eventRootBytes(proof: EventProof, root: string): Uint8Array {
   return rootTranscript(proof, root);
 }
 
@@ -70,14 +73,17 @@ export function readEventProof(text: string): EventProof | undefined {
   if (size < 1 || size > MAX_MERKLE_LEAVES || index >= size) return undefined;
   if (bytesOf(authorization, 32) === undefined) return undefined;
   const signature = bytesOf(signed, 64);
-  const path = pathText === NO_PATH ? [] : pathText.split(".").map((hash) => bytesOf(hash, 32));
-  if (signature === undefined || path.length !== merklePath(size, index).length || !isWhole(path))
-    return undefined;
+  const path = readPath(pathText, merklePathLength(size, index));
+  if (signature === undefined || path === undefined) return undefined;
   return { authorization, signedAt, size, index, signature, path };
 }
 
-function isWhole<T>(items: readonly (T | undefined)[]): items is readonly T[] {
-  return items.every((item) => item !== undefined);
+/** Exactly so many hashes, joined by dots. They stay as they are: nothing but the one spelling leads to the root. */
+export function readPath(text: string, count: number): readonly string[] | undefined {
+  if (count === 0) return text === NO_PATH ? [] : undefined;
+  if (text.length !== count * (HASH_TEXT + 1) - 1) return undefined;
+  const path = text.split(".");
+  return path.length === count && path.every((hash) => HASH.test(hash)) ? path : undefined;
 }
 
 function bytesOf(text: string, length: number): Uint8Array | undefined {

@@ -1,8 +1,7 @@
 import type { Port } from "../port/port.ts";
-import { type EventProof, readEventProof, readWhole } from "./event-proof.ts";
-import { merkleNode, merklePath } from "./merkle.ts";
+import { type EventProof, readPath, readWhole } from "./event-proof.ts";
+import { merkleNode, merklePathLength } from "./merkle.ts";
 
-const HASH_TEXT = 43;
 const WIDTH = 64;
 
 /** Names the tree of a proof, from its header: everything in it but the event's own place. */
@@ -21,13 +20,13 @@ export function eventTreeKey(proof: string): string | undefined {
  * signature's answer, which is to be had once.
  */
 export class EventTree {
-  readonly root: Uint8Array;
+  readonly root: string;
   readonly #port: Port;
   readonly #proof: EventProof;
-  readonly #nodes = new Map<number, Uint8Array>();
+  readonly #nodes = new Map<number, string>();
 
   /** `root`: to which leaf and proof lead; see `eventRoot`. */
-  constructor(port: Port, proof: EventProof, { root, leaf }: { root: Uint8Array; leaf: Uint8Array }) {
+  constructor(port: Port, proof: EventProof, { root, leaf }: { root: string; leaf: string }) {
     this.#port = port;
     this.#proof = proof;
     this.root = root;
@@ -37,31 +36,19 @@ export class EventTree {
     this.holds(leaf, proof);
   }
 
-  /** The proof of another event of this tree; its path is decoded only when somebody asks for it. */
+  /** The proof of another event of this tree. */
   read(text: string): EventProof | undefined {
     const [, , , , indexText = "", , pathText = ""] = text.split(" ");
     const { authorization, signedAt, size, signature } = this.#proof;
     const index = readWhole(indexText);
     if (index === undefined || index >= size) return undefined;
-    const hashes = merklePath(size, index).length;
-    if (pathText.length !== (hashes === 0 ? 1 : hashes * (HASH_TEXT + 1) - 1)) return undefined;
-    let path: readonly Uint8Array[] | undefined;
-    return {
-      authorization,
-      signedAt,
-      size,
-      index,
-      signature,
-      get path() {
-        path ??= readEventProof(text)?.path ?? [];
-        return path;
-      },
-    };
+    const path = readPath(pathText, merklePathLength(size, index));
+    return path === undefined ? undefined : { authorization, signedAt, size, index, signature, path };
   }
 
   /** Whether the leaf is in this tree. What its path teaches is kept. */
-  holds(leaf: Uint8Array, proof: EventProof): boolean {
-    const learned: [number, Uint8Array][] = [];
+  holds(leaf: string, proof: EventProof): boolean {
+    const learned: [place: number, hash: string][] = [];
     let { index } = proof;
     let width = proof.size;
     let hash = leaf;
@@ -69,8 +56,8 @@ export class EventTree {
     for (let level = 0; ; level += 1) {
       const known = this.#nodes.get(level * WIDTH + index);
       if (known !== undefined) {
-        if (!isEqual(known, hash)) return false;
-        for (const [place, bytes] of learned) this.#nodes.set(place, bytes);
+        if (known !== hash) return false;
+        for (const [place, found] of learned) this.#nodes.set(place, found);
         return true;
       }
       if (width <= 1) return false;
@@ -89,9 +76,4 @@ export class EventTree {
       width = (width + 1) >> 1;
     }
   }
-}
-
-function isEqual(left: Uint8Array, right: Uint8Array): boolean {
-  for (let at = 0; at < left.length; at += 1) if (left[at] !== right[at]) return false;
-  return left.length === right.length;
 }

@@ -2,7 +2,7 @@ import type { Port } from "../port/port.ts";
 import type { Authorization } from "../statements/authorization.ts";
 import { type Grants, isGranted } from "../statements/grants.ts";
 import type { EventStamp } from "./event-headers.ts";
-import { type EventFacts, eventLeaf, eventMessageId } from "./event-leaf.ts";
+import { eventLeaf, eventMessageId } from "./event-leaf.ts";
 import type { EventAddress } from "./event-params.ts";
 import { merkleRoot } from "./merkle.ts";
 
@@ -43,36 +43,19 @@ export interface StoredEvent {
   readonly subject: string;
   readonly address: EventAddress;
   readonly stamp: EventStamp;
-  readonly payloadDigest: Uint8Array;
+  /** Digest of its content, as one of the deployment that signed it. */
+  readonly content: string;
   /** When the stream stored it, ms of the broker's clock. */
   readonly storedAt: number;
-}
-
-/** The hash that stands for a stored event in its publisher's tree. */
-export function storedLeaf(port: Port, event: StoredEvent): Uint8Array {
-  const { address, stamp, subject } = event;
-  const { id, time, requestId, traceparent, tracestate } = stamp;
-  const facts: EventFacts = {
-    api: address.api,
-    action: address.action,
-    paramCount: address.params.length,
-    subject,
-    id,
-    time,
-    requestId,
-    traceparent,
-    tracestate,
-  };
-  return eventLeaf(port, facts, event.payloadDigest);
 }
 
 /** The root that the publisher must have signed; `undefined` when the path leads nowhere. */
 export function eventRoot(
   port: Port,
-  event: StoredEvent,
-  leaf: Uint8Array = storedLeaf(port, event),
-): Uint8Array | undefined {
-  return merkleRoot(port, leaf, event.stamp.proof);
+  { stamp, content }: Pick<StoredEvent, "stamp" | "content">,
+  leaf: string = eventLeaf(port, content, stamp),
+): string | undefined {
+  return merkleRoot(port, leaf, stamp.proof);
 }
 
 /**
@@ -81,15 +64,13 @@ export function eventRoot(
  * revoked after its beginning.
  */
 export function refuseEvent(
-  port: Port,
   event: StoredEvent,
   publisher: EventPublisher & { readonly revokedAt: number | undefined },
 ): EventRefusal | undefined {
   const { authorization, grants, revokedAt } = publisher;
-  const { address, stamp, storedAt, subject, payloadDigest } = event;
+  const { address, stamp, storedAt, content } = event;
   const { deployment } = authorization;
-  const expected = eventMessageId(port, { deployment, subject, id: stamp.id }, payloadDigest);
-  if (stamp.messageId !== expected) return "message_id_invalid";
+  if (stamp.messageId !== eventMessageId(content)) return "message_id_invalid";
   const question = { surface: "publishes", api: address.api, deployment, action: address.action } as const;
   if (!isGranted(grants, question)) return "not_granted";
   if (Math.abs(storedAt - stamp.proof.signedAt) > EVENT_CLOCK_LEEWAY_MS) return "untimely";

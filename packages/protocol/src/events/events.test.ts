@@ -5,9 +5,17 @@ import { portablePort as port } from "../port/portable.ts";
 import { eventFilter } from "../subjects/subject.ts";
 import { readDeadLetter, writeDeadLetter } from "./dead-letter.ts";
 import { EVENT_HEADERS } from "./event-headers.ts";
+import { EVENT_LABEL, eventLeaf } from "./event-leaf.ts";
 import { eventPlace, MAX_EVENT_PARAM, readEventSubject } from "./event-params.ts";
 import { readEventProof } from "./event-proof.ts";
-import { MAX_MERKLE_LEAVES, merkleLeaf, merklePath, merkleRoot, merkleTree } from "./merkle.ts";
+import {
+  EVENT_NODE_LABEL,
+  MAX_MERKLE_LEAVES,
+  merklePath,
+  merklePathLength,
+  merkleRoot,
+  merkleTree,
+} from "./merkle.ts";
 
 const api = "acme.orders@v1";
 const seed = "9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60";
@@ -54,17 +62,18 @@ describe("subjects of events", () => {
 });
 
 describe("the tree", () => {
-  const leavesOf = (size: number) =>
-    Array.from({ length: size }, (_, index) => merkleLeaf(port, Uint8Array.of(index)));
+  const leavesOf = (size: number) => Array.from({ length: size }, (_, index) => port.sha256Text(`${index}`));
 
   it("proves every leaf of every size, and no other in its place", () => {
     for (let size = 1; size <= MAX_MERKLE_LEAVES; size += 1) {
       const leaves = leavesOf(size);
-      const { root, levels } = merkleTree(port, leaves);
+      const tree = merkleTree(port, leaves);
+      const { root } = tree;
       leaves.forEach((leaf, index) => {
-        const path = merklePath(size, index).map(({ level, index: at }) => levels[level]?.[at] ?? root);
-        expect(merkleRoot(port, leaf, { size, index, path })).toEqual(root);
-        expect(merkleRoot(port, merkleLeaf(port, root), { size, index, path })).not.toEqual(root);
+        const path = merklePath(tree, index);
+        expect(path).toHaveLength(merklePathLength(size, index));
+        expect(merkleRoot(port, leaf, { size, index, path })).toBe(root);
+        expect(merkleRoot(port, port.sha256Text(root), { size, index, path })).not.toBe(root);
         expect(merkleRoot(port, leaf, { size, index, path: [...path, root] })).toBeUndefined();
         if (path.length > 0)
           expect(merkleRoot(port, leaf, { size, index, path: path.slice(1) })).toBeUndefined();
@@ -72,15 +81,14 @@ describe("the tree", () => {
     }
   });
 
-  it("has no inner node that passes for a leaf", () => {
-    const leaves = leavesOf(4);
-    const { root, levels } = merkleTree(port, leaves);
-    const [left, right] = levels[1] ?? [];
-    if (left === undefined || right === undefined) throw new Error("no inner nodes");
-    // A tree over the two inner nodes as if they were leaves: the same hashes, yet the size is signed, and a leaf
-    // that somebody makes of an inner node's bytes is hashed behind another prefix.
-    expect(merkleRoot(port, merkleLeaf(port, left), { size: 2, index: 0, path: [right] })).not.toEqual(root);
-    expect(merkleTree(port, [left, right]).root).toEqual(root);
+  it("has no leaf that passes for an inner node: their texts begin otherwise", () => {
+    const [left = "", right = ""] = leavesOf(2);
+    const { root } = merkleTree(port, [left, right]);
+    const facts = { time: 0, requestId: "", traceparent: "", tracestate: "" };
+    // The content that would make the leaf's text that of the node, if it stood behind the same label.
+    expect(eventLeaf(port, `${left}${right}`, facts)).not.toBe(root);
+    expect(port.sha256Text(`${EVENT_NODE_LABEL}\n${left}${right}`)).toBe(root);
+    expect(EVENT_LABEL).not.toBe(EVENT_NODE_LABEL);
   });
 
   it("takes 1 to 64 leaves", () => {
@@ -102,18 +110,17 @@ const signed = fc
     const place = eventPlace({ api, name: "Order.Placed", params: ["p"] }, { p: param });
     if (!place.ok) throw new Error("a text was refused");
     const facts = {
-      api,
-      action: "Order.Placed",
-      paramCount: 1,
-      subject: place.subject,
       time: now,
       requestId: traced ? "0af7651916cd43dd8448eb211c80319c" : "",
       traceparent: traced ? "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01" : "",
       tracestate: traced ? "vendor=1" : "",
     };
+    const { subject } = place;
     const events = Array.from({ length: count }, (_, index) => ({
-      facts: { ...facts, id: `${id}${index}` },
+      subject,
+      id: `${id}${index}`,
       payload,
+      facts,
     }));
     const headers = signedHeaders(port, { seed, deployment: "dep1", signedAt: now, events });
     const index = chosen % count;
@@ -123,7 +130,7 @@ const signed = fc
       notBefore: now - 1,
       expiresAt: now + 1,
     };
-    return { ...common, seed, subject: place.subject, payload, storedAt: now, headers: headers[index] ?? {} };
+    return { ...common, seed, subject, payload, storedAt: now, headers: headers[index] ?? {} };
   });
 
 /** The text with one character changed for another of the same kind. */

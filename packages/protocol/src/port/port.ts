@@ -54,6 +54,8 @@ export interface DeriveInput {
  */
 export interface Port {
   sha256(data: Uint8Array): Uint8Array;
+  /** SHA-256 of the text's UTF-8, as base64url: 43 characters. */
+  sha256Text(text: string): string;
   sha256Stream(): HashStream;
   /** Imports an HMAC-SHA-256 key once, so that each frame only pays for the hashing. */
   macKey(raw: Uint8Array): MacKey;

@@ -4,6 +4,7 @@ import { ed25519, x25519 } from "@noble/curves/ed25519.js";
 import { hkdf } from "@noble/hashes/hkdf.js";
 import { hmac } from "@noble/hashes/hmac.js";
 import { sha256 } from "@noble/hashes/sha2.js";
+import { toBase64Url } from "../bytes/base64url.ts";
 import { readUtf8, utf8Bytes, utf8Length, writeUtf8 } from "../bytes/utf8.ts";
 import type { MacKey, Port } from "./port.ts";
 
@@ -26,6 +27,7 @@ class PortableMacKey implements MacKey {
  */
 export const portablePort: Port = {
   sha256: (data) => sha256(data),
+  sha256Text: (text) => toBase64Url(sha256(utf8Bytes(text))),
   sha256Stream() {
     const hash = sha256.create();
     return { update: (data) => void hash.update(data), digest: () => hash.digest() };

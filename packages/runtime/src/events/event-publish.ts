@@ -1,51 +1,66 @@
 import type { Msg } from "@nats-io/nats-core";
-import type { PreparedEvent } from "@trellis/protocol";
+import { type PreparedEvent, utf8Bytes } from "@trellis/protocol";
 import { isNoResponders } from "../connect/inbox.ts";
 import { BrokerRequest, type RequestFailure } from "../jetstream/broker-request.ts";
 import { noStream } from "../jetstream/broker-requests.ts";
-import { type PubAck, PublishError, readAck, unreadableAck } from "../jetstream/publisher.ts";
+import { type PubAck, type PublishError, readAck, unreadableAck } from "../jetstream/publisher.ts";
 
-/** An event with the headers that make it somebody's. */
-export interface SignedEvent {
+/** How an attempt to have an event stored ended. */
+export type PublishOutcome = PubAck | PublishError | RequestFailure;
+
+/**
+ * An event on its way into its stream, in one attempt or several. An attempt goes again by itself with a new socket:
+ * its message id makes it one.
+ */
+export class EventPublish extends BrokerRequest {
   readonly event: PreparedEvent;
   readonly payload: Uint8Array;
-  readonly headers: Uint8Array;
-}
-
-/** One attempt to have an event stored. It goes again by itself with a new socket: its message id makes it one. */
-export class EventPublish extends BrokerRequest {
-  readonly subject: string;
-  readonly payload: Uint8Array;
   readonly repeatable = true;
-  /** It was handed to the socket, and nothing is known of it since. */
-  sent = false;
-  readonly #onEnd: (outcome: PubAck | PublishError | RequestFailure) => void;
+  /** This attempt was handed to the socket, and nothing is known of it since. */
+  #sent = false;
+  #sentBefore = false;
+  #end: (outcome: PublishOutcome) => void = () => {};
 
-  constructor(
-    { event, payload, headers }: SignedEvent,
-    onEnd: (outcome: PubAck | PublishError | RequestFailure) => void,
-  ) {
+  constructor(event: PreparedEvent) {
     super();
-    this.subject = event.subject;
-    this.payload = payload;
-    this.headers = headers;
-    this.#onEnd = onEnd;
+    this.event = event;
+    this.payload = utf8Bytes(event.payload);
+  }
+
+  get subject(): string {
+    return this.event.subject;
+  }
+
+  /** Of some attempt nothing is known: it may have been stored. */
+  get wasSent(): boolean {
+    return this.#sent || this.#sentBefore;
+  }
+
+  /** Begins an attempt, which somebody is to send. */
+  begin(): Promise<PublishOutcome> {
+    this.#sentBefore ||= this.#sent;
+    this.#sent = false;
+    this.misses = 0;
+    return new Promise((resolve) => {
+      this.#end = resolve;
+    });
   }
 
   override restart(): void {
-    this.sent = true;
+    this.#sent = true;
   }
 
   override onReply(message: Msg): void {
     if (isNoResponders(message)) {
-      this.sent = false; // nobody took it
+      this.#sent = false; // nobody took it
       return this.onMissing();
     }
     this.done();
-    this.#onEnd(readAck(message) ?? unreadableAck());
+    this.#end(readAck(message) ?? unreadableAck());
   }
 
   override fail(error: RequestFailure): void {
-    this.#onEnd(error.type === "TimeoutError" && this.misses > 0 && !this.sent ? noStream() : error);
+    const isMissing = error.type === "TimeoutError" && this.misses > 0 && !this.#sent;
+    this.#end(isMissing ? noStream() : error);
   }
 }

@@ -1,17 +1,16 @@
 import {
   AuthError,
   type CallErrors,
-  EVENT_HEADERS,
+  type EventFacts,
+  eventContent,
   eventLeaf,
   eventMessageId,
   isGranted,
   MAX_MERKLE_LEAVES,
   type PreparedEvent,
-  readEventSubject,
   signEvents,
   TransportError,
   UnavailableError,
-  utf8Bytes,
   writeEventHeaders,
 } from "@trellis/protocol";
 import { BaseError, UnexpectedError } from "@trellis/result";
@@ -19,10 +18,10 @@ import type { Link } from "../connect/link.ts";
 import { encodeHeaders } from "../connect/message-headers.ts";
 import type { RequestFailure } from "../jetstream/broker-request.ts";
 import type { BrokerRequests } from "../jetstream/broker-requests.ts";
-import { type PubAck, PublishError } from "../jetstream/publisher.ts";
+import { PublishError } from "../jetstream/publisher.ts";
 import { Deadline } from "../lifecycle/deadline.ts";
 import { afterTick } from "../lifecycle/tick.ts";
-import { EventPublish, type SignedEvent } from "./event-publish.ts";
+import { EventPublish, type PublishOutcome } from "./event-publish.ts";
 
 /** What the stream says of an event that it holds. */
 export interface PublishedEvent {
@@ -79,33 +78,31 @@ export class EventPublisher {
   /** Publishes a prepared event; rejects with one of Trellis' own errors. */
   async publish(event: PreparedEvent, options: PublishOptions = {}): Promise<PublishedEvent> {
     const deadline = Deadline.after(options.timeout ?? this.#timeoutMs);
-    const payload = utf8Bytes(event.payload);
+    const publish = new EventPublish(event);
     this.#inFlight += 1;
-    let sent = false;
     try {
       for (let attempt = 0; ; attempt += 1) {
-        const tried = await this.#attempt({ event, payload, deadline, attempt, signal: options.signal });
-        sent ||= tried.sent;
-        const { outcome } = tried;
+        const outcome = await this.#attempt({ publish, deadline, attempt, signal: options.signal });
         if (!(outcome instanceof Error)) return { id: event.id, duplicate: outcome.duplicate };
-        if (!mayPass(outcome, attempt) || deadline.expired) throw settled(outcome, { event, sent });
+        if (!mayPass(outcome, attempt) || deadline.expired) throw settled(outcome, publish);
       }
     } finally {
       this.#inFlight -= 1;
     }
   }
 
-  #attempt(input: AttemptInput): Promise<Attempt> {
-    const refusal = this.#refusal(input.event);
-    if (refusal !== undefined) return Promise.resolve({ outcome: refusal, sent: false });
-    return new Promise((resolve) => {
-      this.#queue.push({ ...input, resolve });
-      if (this.#scheduled) return;
+  #attempt(input: Publishing): Promise<PublishOutcome> | RequestFailure {
+    const refusal = this.#refusal(input.publish.event);
+    if (refusal !== undefined) return refusal;
+    const outcome = input.publish.begin();
+    this.#queue.push(input);
+    if (!this.#scheduled) {
       this.#scheduled = true;
       // Alone, it need not wait for others; under load those of one turn find each other.
       if (this.#inFlight === 1) queueMicrotask(this.#flush);
       else afterTick(this.#flush);
-    });
+    }
+    return outcome;
   }
 
   #refusal(event: PreparedEvent): RequestFailure | undefined {
@@ -124,69 +121,55 @@ export class EventPublisher {
     const queue = this.#queue;
     this.#queue = [];
     for (let from = 0; from < queue.length; from += MAX_MERKLE_LEAVES) {
-      const batch = queue.slice(from, from + MAX_MERKLE_LEAVES);
-      this.#sign(batch).forEach((signed, index) => {
-        const publishing = batch[index];
-        if (publishing !== undefined) this.#send(publishing, signed);
-      });
+      const batch = queue.length <= MAX_MERKLE_LEAVES ? queue : queue.slice(from, from + MAX_MERKLE_LEAVES);
+      this.#sign(batch);
+      for (const publishing of batch) this.#send(publishing);
     }
   };
 
   /** One signature for all of them (E2). */
-  #sign(batch: readonly Publishing[]): SignedEvent[] {
+  #sign(batch: readonly Publishing[]): void {
     const { platform, session, keys, clock } = this.#link;
     const { port } = platform;
     const { deployment } = session.authorization;
-    const digests = batch.map(({ payload }) => port.sha256(payload));
-    const stamps = batch.map(({ event }) => stampOf(event));
+    const leaves: string[] = [];
+    const messageIds: string[] = [];
+    for (const { publish } of batch) {
+      const { subject, id, payload } = publish.event;
+      const content = eventContent(port, { deployment, subject, id, payload });
+      leaves.push(eventLeaf(port, content, factsOf(publish.event)));
+      messageIds.push(eventMessageId(content));
+    }
+    const signedAt = Math.floor(clock.now());
     const proofs = signEvents(port, {
-      leaves: stamps.map((stamp, index) => eventLeaf(port, stamp, digests[index] ?? none)),
+      leaves,
       authorization: session.digestText,
-      signedAt: Math.floor(clock.now()),
+      signedAt,
       key: keys.session,
     });
-    return batch.map(({ event, payload }, index) => {
-      const headers = writeEventHeaders(stamps[index] ?? stampOf(event), proofs[index] ?? "");
-      const { subject, id } = event;
-      headers[EVENT_HEADERS.messageId] = eventMessageId(
-        port,
-        { deployment, subject, id },
-        digests[index] ?? none,
-      );
-      return { event, payload, headers: encodeHeaders(headers) };
-    });
+    for (const [index, { publish }] of batch.entries()) {
+      const { event } = publish;
+      const stamp = { id: event.id, messageId: messageIds[index] ?? "", proof: proofs[index] ?? "" };
+      publish.headers = encodeHeaders(writeEventHeaders({ ...factsOf(event), ...stamp }));
+    }
   }
 
-  #send({ deadline, attempt, signal, resolve }: Publishing, signed: SignedEvent): void {
+  #send({ publish, deadline, attempt, signal }: Publishing): void {
     const patience = attemptMs[Math.min(attempt, attemptMs.length - 1)] ?? 0;
-    const publish = new EventPublish(signed, (outcome) => resolve({ outcome, sent: publish.sent }));
     this.#requests.begin(publish, { timeoutMs: Math.min(deadline.remaining(), patience), signal });
   }
 }
 
-const none = new Uint8Array(0);
-
-interface AttemptInput {
-  readonly event: PreparedEvent;
-  readonly payload: Uint8Array;
+/** An attempt at an event that waits for its signature. */
+interface Publishing {
+  readonly publish: EventPublish;
   readonly deadline: Deadline;
   readonly attempt: number;
   readonly signal: AbortSignal | undefined;
 }
 
-interface Publishing extends AttemptInput {
-  readonly resolve: (attempt: Attempt) => void;
-}
-
-interface Attempt {
-  readonly outcome: PubAck | PublishError | RequestFailure;
-  readonly sent: boolean;
-}
-
-function stampOf(event: PreparedEvent) {
-  const { api, name, subject, id, time, requestId = "", traceparent = "", tracestate = "" } = event;
-  const paramCount = readEventSubject(subject)?.params.length ?? 0;
-  return { api, action: name, paramCount, subject, id, time, requestId, traceparent, tracestate };
+function factsOf({ time, requestId = "", traceparent = "", tracestate = "" }: PreparedEvent): EventFacts {
+  return { time, requestId, traceparent, tracestate };
 }
 
 /** Whether another attempt could fare better. */
@@ -200,17 +183,14 @@ function mayPass(outcome: PublishError | RequestFailure, attempt: number): boole
 }
 
 /** What the publisher of an event is told (E3). */
-function settled(
-  outcome: PublishError | RequestFailure,
-  { event, sent }: { event: PreparedEvent; sent: boolean },
-): CallErrors {
+function settled(outcome: PublishError | RequestFailure, { event, wasSent }: EventPublish): CallErrors {
   if (outcome instanceof PublishError) return refusedByStream(outcome, event);
   if (!(outcome instanceof BaseError)) return UnexpectedError.from(outcome);
   const lost =
     outcome.type === "TimeoutError" ||
     (outcome instanceof UnavailableError && outcome.reason === "closed") ||
     (outcome instanceof TransportError && outcome.code === "trellis.jetstream.outcome_unknown");
-  if (lost && sent) return outcomeUnknown(event, outcome);
+  if (lost && wasSent) return outcomeUnknown(event, outcome);
   return outcome.type === "TimeoutError" ? notSent(event, outcome) : outcome;
 }
 

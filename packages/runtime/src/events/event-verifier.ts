@@ -4,16 +4,17 @@ import {
   type EventRefusal,
   type EventStamp,
   EventTree,
+  eventContent,
+  eventLeaf,
   eventRoot,
   eventRootBytes,
   eventTreeKey,
+  type Port,
   readEventHeaders,
   readEventProof,
   readEventSubject,
   refuseEvent,
   type StoredEvent,
-  storedLeaf,
-  toHex,
 } from "@trellis/protocol";
 import type { Link } from "../connect/link.ts";
 import { type Authority, type AuthorityLink, EventAuthorities } from "./event-authorities.ts";
@@ -33,6 +34,8 @@ export interface VerifiedEvent {
   readonly subject: string;
   readonly address: EventAddress;
   readonly stamp: EventStamp;
+  /** JSON text. */
+  readonly payload: string;
   readonly authority: Authority;
   readonly storedAt: number;
 }
@@ -48,6 +51,18 @@ interface KnownTree {
   readonly tree: EventTree;
   /** `true` once its root is verified; a tree whose root is not is forgotten. */
   verified: true | Promise<boolean>;
+}
+
+/** What a message says about itself, read and not believed. */
+interface Claim {
+  readonly subject: string;
+  readonly address: EventAddress;
+  readonly stamp: EventStamp;
+  readonly payload: string;
+  readonly storedAt: number;
+  /** Names its tree. */
+  readonly key: string;
+  readonly known: KnownTree | undefined;
 }
 
 /**
@@ -69,7 +84,13 @@ export class EventVerifier {
 
   /** At once for a tree and a publisher that are known. Rejects with `LookupFailed` when it cannot say. */
   verify(message: EventMessage, storedAt: number): EventVerdict | Promise<EventVerdict> {
-    const { port } = this.#link.platform;
+    const claim = this.#read(message, storedAt);
+    if (typeof claim === "string") return { ok: false, reason: claim };
+    const authority = this.#authorities.known(claim.stamp.proof.authorization);
+    return authority === undefined ? this.#verifyUnknown(claim) : this.#verifyBy(claim, authority);
+  }
+
+  #read(message: EventMessage, storedAt: number): Claim | EventRefusal {
     const { subject, data } = message;
     let key: string | undefined;
     let known: KnownTree | undefined;
@@ -81,24 +102,35 @@ export class EventVerifier {
         return known === undefined ? readEventProof(text) : known.tree.read(text);
       },
     );
-    if (!read.ok) return { ok: false, reason: read.reason };
+    if (!read.ok) return read.reason;
     const address = readEventSubject(subject);
-    if (address === undefined) return { ok: false, reason: "malformed" };
-    const { stamp } = read;
-    const event = { subject, address, stamp, payloadDigest: port.sha256(data), storedAt };
-    const leaf = storedLeaf(port, event);
-    const authority = this.#authorities.known(stamp.proof.authorization);
-    if (known !== undefined && authority !== undefined && known.tree.holds(leaf, stamp.proof))
-      return this.#settle(event, authority, known.verified);
+    const payload = textOf(this.#link.platform.port, data);
+    if (address === undefined || payload === undefined || key === undefined) return "malformed";
+    return { subject, address, stamp: read.stamp, payload, storedAt, key, known };
+  }
+
+  async #verifyUnknown(claim: Claim): Promise<EventVerdict> {
+    const authority = await this.#authorities.load(claim.stamp.proof.authorization);
+    if (authority === undefined) return { ok: false, reason: "unknown_authorization" };
+    return this.#verifyBy(claim, authority);
+  }
+
+  #verifyBy(claim: Claim, authority: Authority): EventVerdict | Promise<EventVerdict> {
+    const { port } = this.#link.platform;
+    const { subject, payload, stamp, key, known } = claim;
+    const { deployment } = authority.authorization;
+    const content = eventContent(port, { deployment, subject, id: stamp.id, payload });
+    const leaf = eventLeaf(port, content, stamp);
+    const event = { ...claim, content };
+    if (known?.tree.holds(leaf, stamp.proof) === true) return this.#settle(event, authority, known.verified);
     const root = eventRoot(port, event, leaf);
-    if (root === undefined || key === undefined) return { ok: false, reason: "signature_invalid" };
+    if (root === undefined) return { ok: false, reason: "signature_invalid" };
     const tree = new EventTree(port, stamp.proof, { root, leaf });
-    if (authority === undefined) return this.#verifyUnknown(event, { key, tree });
     return this.#settle(event, authority, this.#isSigned(stamp.proof, { key, tree }, authority));
   }
 
   #settle(
-    event: StoredEvent,
+    event: Claim & StoredEvent,
     authority: Authority,
     signed: boolean | Promise<boolean>,
   ): EventVerdict | Promise<EventVerdict> {
@@ -107,19 +139,14 @@ export class EventVerifier {
       : signed.then((valid) => this.#decide(event, authority, valid));
   }
 
-  async #verifyUnknown(event: StoredEvent, place: { key: string; tree: EventTree }): Promise<EventVerdict> {
-    const authority = await this.#authorities.load(event.stamp.proof.authorization);
-    if (authority === undefined) return { ok: false, reason: "unknown_authorization" };
-    return this.#decide(event, authority, await this.#isSigned(event.stamp.proof, place, authority));
-  }
-
-  #decide(event: StoredEvent, authority: Authority, signed: boolean): EventVerdict {
+  #decide(event: Claim & StoredEvent, authority: Authority, signed: boolean): EventVerdict {
     if (!signed) return { ok: false, reason: "signature_invalid" };
     const revokedAt = this.#link.revocations.revokedAt(authority.authorization);
-    const reason = refuseEvent(this.#link.platform.port, event, { ...authority, revokedAt });
+    const { authorization, grants } = authority;
+    const reason = refuseEvent(event, { authorization, grants, revokedAt });
     if (reason !== undefined) return { ok: false, reason };
-    const { subject, address, stamp, storedAt } = event;
-    return { ok: true, subject, address, stamp, authority, storedAt };
+    const { subject, address, stamp, payload, storedAt } = event;
+    return { ok: true, subject, address, stamp, payload, authority, storedAt };
   }
 
   /** The signature of a root, checked once. */
@@ -130,7 +157,7 @@ export class EventVerifier {
   ): boolean | Promise<boolean> {
     const { ed25519 } = this.#link.platform.port;
     const known = this.#trees.get(key);
-    if (known !== undefined && toHex(known.tree.root) === toHex(tree.root)) return known.verified;
+    if (known !== undefined && known.tree.root === tree.root) return known.verified;
     const bytes = eventRootBytes(proof, tree.root);
     if (known === undefined && this.#isAlone(proof)) {
       const valid = ed25519.verify(authority.sessionKey, bytes, proof.signature);
@@ -168,5 +195,13 @@ export class EventVerifier {
       if (oldest !== undefined) this.#trees.delete(oldest);
     }
     this.#trees.set(key, entry);
+  }
+}
+
+function textOf(port: Port, data: Uint8Array): string | undefined {
+  try {
+    return port.utf8.read(data, 0, data.length);
+  } catch {
+    return undefined;
   }
 }

@@ -1,5 +1,5 @@
 import type { EventAction } from "@trellis/contract";
-import { type DeadLetter, type DeadReason, decodeJsonBytes, type Port } from "@trellis/protocol";
+import { type DeadLetter, type DeadReason, decodeJson, type Port } from "@trellis/protocol";
 import { isResult } from "@trellis/result";
 import type { Logger } from "../logging/logger.ts";
 import { withHandleSpan } from "../telemetry/event-spans.ts";
@@ -71,7 +71,7 @@ function workVerified(
   if (deliveries > options.attempts + spareDeliveries) {
     return dead("crashed", `it was delivered ${deliveries} times, and no attempt came to an end`);
   }
-  const payload = decodePayload(delivery, listener.action, options.port);
+  const payload = decodePayload(verdict.payload, listener.action);
   if (!payload.ok) return dead("schema_mismatch", payload.message);
   const event = receivedEvent(verdict, listener.action, payload.value);
   return handle(listener, { delivery, verdict, event }, options);
@@ -123,8 +123,8 @@ type Decoded =
   | { readonly ok: true; readonly value: unknown }
   | { readonly ok: false; readonly message: string };
 
-function decodePayload({ message }: EventDelivery, action: EventAction, port: Port): Decoded {
-  const parsed = decodeJsonBytes(port, message.data);
+function decodePayload(payload: string, action: EventAction): Decoded {
+  const parsed = decodeJson(payload);
   const decoded = parsed.ok ? action.payload.decode(parsed.value) : parsed;
   if (decoded.ok) return decoded;
   const [first] = decoded.issues;

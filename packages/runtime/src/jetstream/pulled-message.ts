@@ -1,6 +1,7 @@
-import type { Msg, MsgHdrs } from "@nats-io/nats-core";
+import type { Msg } from "@nats-io/nats-core";
 import { utf8Bytes } from "@trellis/protocol";
 import type { Broker } from "../connect/broker.ts";
+import { headerIn, headerText } from "../connect/message-headers.ts";
 
 /** What the server says of a delivery, in the subject on which it wants to hear what became of it. */
 export interface DeliveryFacts {
@@ -57,6 +58,7 @@ export class PulledMessage {
   /** Monotonic ms of the last sign of life that the server got. */
   aliveAt: number;
   #message: Msg;
+  #headers: string | undefined;
   #settled = false;
   readonly #owner: MessageOwner;
 
@@ -75,13 +77,10 @@ export class PulledMessage {
     return this.#message.data;
   }
 
-  get headers(): MsgHdrs | undefined {
-    return this.#message.headers;
-  }
-
   /** A header's value, `""` when there is none. */
   header(name: string): string {
-    return this.#message.headers?.get(name) ?? "";
+    this.#headers ??= headerText(this.#message);
+    return headerIn(this.#headers, name);
   }
 
   get isSettled(): boolean {

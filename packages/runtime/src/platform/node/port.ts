@@ -30,9 +30,20 @@ class NodeMacKey implements MacKey {
   }
 }
 
+/** Since Node 20.12: half the time of a hash object for the short inputs that we have. */
+const hashAtOnce: Pick<Port, "sha256" | "sha256Text"> = {
+  sha256: (data) => crypto.hash("sha256", data, "buffer"),
+  sha256Text: (text) => crypto.hash("sha256", text, "base64url"),
+};
+
+const hashByObject: typeof hashAtOnce = {
+  sha256: (data) => crypto.createHash("sha256").update(data).digest(),
+  sha256Text: (text) => crypto.createHash("sha256").update(text, "utf8").digest("base64url"),
+};
+
 /** The port on the crypto of Node. */
 export const nodePort: Port = {
-  sha256: typeof crypto.hash === "function" ? hashAtOnce : hashByObject,
+  ...(typeof crypto.hash === "function" ? hashAtOnce : hashByObject),
   sha256Stream() {
     const hash = crypto.createHash("sha256");
     return { update: (data) => void hash.update(data), digest: () => hash.digest() };
@@ -75,15 +86,6 @@ export const nodePort: Port = {
     read: (from, start, end) => decoder.decode(from.subarray(start, end)),
   },
 };
-
-/** Since Node 20.12: half the time of a hash object for the short inputs that we have. */
-function hashAtOnce(data: Uint8Array): Uint8Array {
-  return crypto.hash("sha256", data, "buffer");
-}
-
-function hashByObject(data: Uint8Array): Uint8Array {
-  return crypto.createHash("sha256").update(data).digest();
-}
 
 /** Keys by the very bytes that they are known as to their owner: a publisher signs often. */
 const imported = new WeakMap<Uint8Array, crypto.KeyObject>();
