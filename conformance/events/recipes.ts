@@ -59,7 +59,7 @@ export const eventRecipes: Recipes = {
     const { root, size } = tree;
     const paths = leaves.map((_, leaf) => merklePath(tree, leaf));
     const proven = leaves.map((leaf, index) =>
-      merkleRoot(port, leaf, { size, index, path: paths[index] ?? [] }),
+      merkleRoot(port, leaf, { size, index, path: paths[index] ?? "" }),
     );
     return { root, paths, proven: proven.every((found) => found === root) };
   }),

@@ -88,12 +88,15 @@ export {
   EVENT_ROOT_LABEL,
   type EventProof,
   eventRootBytes,
+  type ProofPlace,
   readEventProof,
+  readProofPlace,
   readWhole,
   type SignEventsInput,
+  type SignedTree,
   signEvents,
 } from "./events/event-proof.ts";
-export { EventTree, eventTreeKey } from "./events/event-tree.ts";
+export { EventTree } from "./events/event-tree.ts";
 export {
   EVENT_CLOCK_LEEWAY_MS,
   EVENT_REFUSALS,

@@ -79,18 +79,45 @@ export interface EventAddress {
   readonly params: readonly string[];
 }
 
+/** API and name by what subjects begin with: there are as many as events that this process hears of. */
+const heads = new Map<string, Pick<EventAddress, "api" | "action">>();
+const maxHeads = 1_000;
+
 /** Reads a subject back; `undefined` unless it is exactly what {@link eventSubject} gives for some event. */
 export function readEventSubject(subject: string): EventAddress | undefined {
-  const [surface, version, apiPart = "", actionPart = "", ...tokens] = subject.split(".");
-  if (surface !== "events" || version !== "v1") return undefined;
-  const api = apiOfToken(apiPart);
-  const action = actionOfToken(actionPart);
-  if (api === undefined || action === undefined) return undefined;
+  const end = headLength(subject);
+  const head = readHead(subject.slice(0, end));
+  if (head === undefined || end === subject.length) return head && { ...head, params: none };
   const params: string[] = [];
-  for (const token of tokens) {
+  for (const token of subject.slice(end + 1).split(".")) {
     const text = decodeToken(token);
     if (text === undefined) return undefined;
     params.push(text);
   }
-  return { api, action, params };
+  return { ...head, params };
+}
+
+const none: readonly string[] = [];
+
+/** Up to the fourth dot, or all of it. */
+function headLength(subject: string): number {
+  let at = -1;
+  for (let dots = 0; dots < 4; dots += 1) {
+    at = subject.indexOf(".", at + 1);
+    if (at < 0) return subject.length;
+  }
+  return at;
+}
+
+function readHead(text: string): Pick<EventAddress, "api" | "action"> | undefined {
+  const known = heads.get(text);
+  if (known !== undefined) return known;
+  const [surface, version, apiPart = "", actionPart = ""] = text.split(".");
+  if (surface !== "events" || version !== "v1") return undefined;
+  const api = apiOfToken(apiPart);
+  const action = actionOfToken(actionPart);
+  if (api === undefined || action === undefined) return undefined;
+  if (heads.size >= maxHeads) heads.clear();
+  heads.set(text, { api, action });
+  return { api, action };
 }

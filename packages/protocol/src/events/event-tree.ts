@@ -1,16 +1,6 @@
 import type { Port } from "../port/port.ts";
-import { type EventProof, readPath, readWhole } from "./event-proof.ts";
-import { merkleNode, merklePathLength } from "./merkle.ts";
-
-const WIDTH = 64;
-
-/** Names the tree of a proof, from its header: everything in it but the event's own place. */
-export function eventTreeKey(proof: string): string | undefined {
-  const [version, authorization, signedAt, size, , signature, path] = proof.split(" ");
-  return version === "1" && path !== undefined
-    ? `${authorization} ${signedAt} ${size} ${signature}`
-    : undefined;
-}
+import type { EventProof, ProofPlace } from "./event-proof.ts";
+import { hasPathLength, MAX_MERKLE_LEAVES, merkleNode, merklePathLength, merkleStep } from "./merkle.ts";
 
 /**
  * What is known of the tree under one root. The events of a tree come together, and each brings its path: whoever
@@ -23,7 +13,9 @@ export class EventTree {
   readonly root: string;
   readonly #port: Port;
   readonly #proof: EventProof;
-  readonly #nodes = new Map<number, string>();
+  /** By place of their levels, from the leaves up. */
+  readonly #nodes: (string | undefined)[];
+  #found = 0;
 
   /** `root`: to which leaf and proof lead; see `eventRoot`. */
   constructor(port: Port, proof: EventProof, { root, leaf }: { root: string; leaf: string }) {
@@ -32,48 +24,55 @@ export class EventTree {
     this.root = root;
     let level = 0;
     for (let width = proof.size; width > 1; width = (width + 1) >> 1) level += 1;
-    this.#nodes.set(level * WIDTH, root);
+    this.#nodes = new Array<string | undefined>(level * MAX_MERKLE_LEAVES + 1);
+    this.#nodes[level * MAX_MERKLE_LEAVES] = root;
     this.holds(leaf, proof);
   }
 
+  /** As many leaves as it has were found in it: as a rule each of them, and no more will come. */
+  get isComplete(): boolean {
+    return this.#found >= this.#proof.size;
+  }
+
   /** The proof of another event of this tree. */
-  read(text: string): EventProof | undefined {
-    const [, , , , indexText = "", , pathText = ""] = text.split(" ");
+  read({ index, path }: ProofPlace): EventProof | undefined {
     const { authorization, signedAt, size, signature } = this.#proof;
-    const index = readWhole(indexText);
-    if (index === undefined || index >= size) return undefined;
-    const path = readPath(pathText, merklePathLength(size, index));
-    return path === undefined ? undefined : { authorization, signedAt, size, index, signature, path };
+    if (index >= size || !hasPathLength(path, merklePathLength(size, index))) return undefined;
+    return { authorization, signedAt, size, signature, index, path };
   }
 
   /** Whether the leaf is in this tree. What its path teaches is kept. */
-  holds(leaf: string, proof: EventProof): boolean {
-    const learned: [place: number, hash: string][] = [];
-    let { index } = proof;
-    let width = proof.size;
-    let hash = leaf;
-    let used = 0;
-    for (let level = 0; ; level += 1) {
-      const known = this.#nodes.get(level * WIDTH + index);
+  holds(leaf: string, { index, path }: Pick<EventProof, "index" | "path">): boolean {
+    let [hash, place, width] = [leaf, index, this.#proof.size];
+    let [learned, used] = [0, 0];
+    for (let level = 0; ; level += MAX_MERKLE_LEAVES) {
+      const known = this.#nodes[level + place];
       if (known !== undefined) {
         if (known !== hash) return false;
-        for (const [place, found] of learned) this.#nodes.set(place, found);
+        for (let at = 0; at < learned; at += 1) this.#nodes[learnedAt[at] ?? 0] = learnedHashes[at];
+        this.#found += 1;
         return true;
       }
       if (width <= 1) return false;
-      learned.push([level * WIDTH + index, hash]);
-      const beside = index ^ 1;
+      learnedAt[learned] = level + place;
+      learnedHashes[learned] = hash;
+      learned += 1;
+      const beside = place ^ 1;
       if (beside < width) {
-        const place = level * WIDTH + beside;
-        const sibling = this.#nodes.get(place) ?? proof.path[used];
+        const sibling = this.#nodes[level + beside] ?? merkleStep(path, used);
+        learnedAt[learned] = level + beside;
+        learnedHashes[learned] = sibling;
+        learned += 1;
         used += 1;
-        if (sibling === undefined) return false;
-        learned.push([place, sibling]);
         hash =
-          index % 2 === 1 ? merkleNode(this.#port, sibling, hash) : merkleNode(this.#port, hash, sibling);
+          place % 2 === 1 ? merkleNode(this.#port, sibling, hash) : merkleNode(this.#port, hash, sibling);
       }
-      index >>= 1;
+      place >>= 1;
       width = (width + 1) >> 1;
     }
   }
 }
+
+/** What one path teaches, until it turns out to be true: two hashes of each level at the most. */
+const learnedAt: number[] = [];
+const learnedHashes: string[] = [];

@@ -41,14 +41,18 @@ export function merkleTree(port: Port, leaves: readonly string[]): MerkleTree {
   return { root: level[0] ?? "", size: leaves.length, levels };
 }
 
-/** The hashes that lead from a leaf to the root, from below. */
-export function merklePath({ size, levels }: MerkleTree, leaf: number): string[] {
-  const path: string[] = [];
+/** Characters of a hash. */
+const HASH_TEXT = 43;
+const PATH = /^[A-Za-z0-9_-]{43}(?:\.[A-Za-z0-9_-]{43})*$/;
+
+/** The hashes that lead from a leaf to the root, from below, joined by dots. */
+export function merklePath({ size, levels }: MerkleTree, leaf: number): string {
+  let path = "";
   let index = leaf;
   let width = size;
   for (let level = 0; width > 1; level += 1) {
     const sibling = levels[level]?.[index ^ 1];
-    if (sibling !== undefined) path.push(sibling);
+    if (sibling !== undefined) path = path === "" ? sibling : `${path}.${sibling}`;
     index >>= 1;
     width = (width + 1) >> 1;
   }
@@ -66,11 +70,28 @@ export function merklePathLength(size: number, leaf: number): number {
   return length;
 }
 
+/** Whether a text has the form of a path of so many hashes. */
+export function isMerklePath(path: string, length: number): boolean {
+  return hasPathLength(path, length) && (length === 0 || PATH.test(path));
+}
+
+/** Whether a text has room for so many hashes, whatever it says in their places. */
+export function hasPathLength(path: string, length: number): boolean {
+  return path.length === Math.max(0, length * (HASH_TEXT + 1) - 1);
+}
+
+/** A hash of a path, counted from the leaf. */
+export function merkleStep(path: string, step: number): string {
+  const start = step * (HASH_TEXT + 1);
+  return path.slice(start, start + HASH_TEXT);
+}
+
 /** What proves that a leaf is in a tree. */
 export interface MerkleProof {
   readonly size: number;
   readonly index: number;
-  readonly path: readonly string[];
+  /** As {@link merklePath} writes it. */
+  readonly path: string;
 }
 
 /** The root that a leaf hash and its path lead to; `undefined` when the path does not fit size and index. */
@@ -78,18 +99,16 @@ export function merkleRoot(port: Port, leaf: string, proof: MerkleProof): string
   const { size, path } = proof;
   let { index } = proof;
   if (!(size >= 1 && size <= MAX_MERKLE_LEAVES && index >= 0 && index < size)) return undefined;
-  let width = size;
+  if (!hasPathLength(path, merklePathLength(size, index))) return undefined;
   let hash = leaf;
   let used = 0;
-  while (width > 1) {
+  for (let width = size; width > 1; width = (width + 1) >> 1) {
     if ((index ^ 1) < width) {
-      const sibling = path[used];
-      if (sibling === undefined) return undefined;
+      const sibling = merkleStep(path, used);
       used += 1;
       hash = index % 2 === 1 ? merkleNode(port, sibling, hash) : merkleNode(port, hash, sibling);
     }
     index >>= 1;
-    width = (width + 1) >> 1;
   }
-  return used === path.length ? hash : undefined;
+  return hash;
 }

@@ -8,11 +8,11 @@ import {
   eventLeaf,
   eventRoot,
   eventRootBytes,
-  eventTreeKey,
   type Port,
   readEventHeaders,
   readEventProof,
   readEventSubject,
+  readProofPlace,
   refuseEvent,
   type StoredEvent,
 } from "@trellis/protocol";
@@ -97,9 +97,11 @@ export class EventVerifier {
     const read = readEventHeaders(
       (name) => message.header(name),
       (text) => {
-        key = eventTreeKey(text);
-        known = key === undefined ? undefined : this.#trees.get(key);
-        return known === undefined ? readEventProof(text) : known.tree.read(text);
+        const place = readProofPlace(text);
+        if (place === undefined) return undefined;
+        key = place.tree;
+        known = this.#trees.get(key);
+        return known === undefined ? readEventProof(text) : known.tree.read(place);
       },
     );
     if (!read.ok) return read.reason;
@@ -122,7 +124,10 @@ export class EventVerifier {
     const content = eventContent(port, { deployment, subject, id: stamp.id, payload });
     const leaf = eventLeaf(port, content, stamp);
     const event = { ...claim, content };
-    if (known?.tree.holds(leaf, stamp.proof) === true) return this.#settle(event, authority, known.verified);
+    if (known?.tree.holds(leaf, stamp.proof) === true) {
+      if (known.tree.isComplete) this.#trees.delete(key);
+      return this.#settle(event, authority, known.verified);
+    }
     const root = eventRoot(port, event, leaf);
     if (root === undefined) return { ok: false, reason: "signature_invalid" };
     const tree = new EventTree(port, stamp.proof, { root, leaf });
@@ -171,7 +176,7 @@ export class EventVerifier {
     void verified.then((valid) => {
       if (valid) {
         entry.verified = true;
-        this.#trees.set(key, entry);
+        if (!tree.isComplete) this.#trees.set(key, entry);
       } else if (this.#trees.get(key) === entry) this.#trees.delete(key);
     });
     return verified;
