@@ -24,7 +24,7 @@ export class EventTree {
     this.root = root;
     let level = 0;
     for (let width = proof.size; width > 1; width = (width + 1) >> 1) level += 1;
-    this.#nodes = new Array<string | undefined>(level * MAX_MERKLE_LEAVES + 1);
+    this.#nodes = Array.from({ length: level * MAX_MERKLE_LEAVES + 1 });
     this.#nodes[level * MAX_MERKLE_LEAVES] = root;
     this.holds(leaf, proof);
   }
