@@ -51,6 +51,12 @@ export {
 } from "./jobs/job-subjects.ts";
 export { type JobUpdate, JobUpdateSchema, readJobUpdate, UpdateFloor } from "./jobs/job-update.ts";
 export {
+  JOBS_CHECK,
+  type JobWorkerPresence,
+  JobWorkerSchema,
+  readJobWorkers,
+} from "./jobs/job-workers.ts";
+export {
   isJobsBinding,
   type JobsBinding,
   JobsBindingSchema,

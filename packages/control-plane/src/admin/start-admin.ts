@@ -1,5 +1,6 @@
 import { rootFingerprint, toBase64Url } from "@trellis/protocol";
 import { connectServiceWith, nodePlatform, PlainLink, silentLogger } from "@trellis/runtime/node";
+import { JobWorkers } from "../jobs/job-workers.ts";
 import type { Plane } from "../plane.ts";
 import { deleteConnection } from "../storage/connections.ts";
 import { handleCore } from "./core-service.ts";
@@ -47,16 +48,20 @@ export async function startAdmin(plane: Plane, options: AdminOptions): Promise<(
   handleState(service, plane);
   // What operators change goes over the platform's own link into the applications' account.
   const link = new PlainLink(plane.links.app, { port, log: silentLogger, connection: "trellis-app" });
-  handleJobs(service, plane, link);
+  const workers = new JobWorkers({ nats: plane.links.app, storage, port, clock: config.clock });
+  workers.start();
+  handleJobs(service, plane, { link, workers });
   handleEvents(service, plane, options.owner);
   handleResources(service, plane, link);
   try {
     await service.start({ strict: true });
   } catch (error) {
+    workers.stop();
     await service.stop();
     throw error;
   }
   return async () => {
+    workers.stop();
     await service.stop({ timeout: 2_000 });
     // It never comes back under this id: the next start makes a new connection.
     await deleteConnection(storage.queries, service.auth.connectionId);

@@ -49,9 +49,52 @@ const QueueView = Type.Object({
   waiting: Type.Integer(),
   /** With a worker, not yet settled. */
   running: Type.Integer(),
+  /** Processes that do its jobs; see `Jobs.Workers`. */
+  workers: Type.Integer(),
   /** Jobs by state. */
   states: Type.Record(Type.String(), Type.Integer()),
   oldestPendingAt: Type.Optional(Time),
+});
+
+const WorkerView = Type.Object({
+  deployment: Id,
+  service: Type.String(),
+  queue: Type.String(),
+  instance: Type.String(),
+  connection: Type.String(),
+  /** Handlers that run at a time, at the most, and that ran when it last told. */
+  concurrency: Type.Integer(),
+  running: Type.Integer(),
+  /** `late`: its heartbeat is overdue. `failing`: it gets no jobs, for the reason given. */
+  status: Type.Enum(["ok", "late", "failing"]),
+  reason: Type.Optional(Type.String()),
+  seenAt: Time,
+  uptimeMs: Type.Integer(),
+});
+
+/** Of so many jobs the time in ms that half, 95 % and 99 % of them stayed below. */
+const Spread = Type.Object({
+  count: Type.Integer(),
+  p50: Type.Optional(Type.Number()),
+  p95: Type.Optional(Type.Number()),
+  p99: Type.Optional(Type.Number()),
+});
+
+const Metrics = Type.Object({
+  since: Time,
+  until: Time,
+  bucketMs: Type.Integer(),
+  buckets: Type.Array(
+    Type.Object({
+      at: Time,
+      created: Type.Integer(),
+      /** Jobs that came to their end, by state. */
+      ended: Type.Record(Type.String(), Type.Integer()),
+    }),
+  ),
+  /** From creation to the begin of the last attempt, and from there to the end: of the newest that ended. */
+  waitMs: Spread,
+  runMs: Spread,
 });
 
 /** What became of one job, or of a page of them. */
@@ -106,6 +149,26 @@ export const jobsApi = defineApi(
       "Jobs.Summary": rpc({
         input: Type.Object(filter),
         output: Type.Object({ states: Type.Record(Type.String(), Type.Integer()) }),
+        errors: [NotKnown],
+        idempotent: true,
+      }),
+      "Jobs.Metrics": rpc({
+        description: "How jobs came and went in a span of time, in equal buckets.",
+        input: Type.Object({
+          deployment: Type.Optional(Id),
+          queue: Type.Optional(Type.String({ maxLength: 256 })),
+          since: Type.Optional(Time),
+          until: Type.Optional(Time),
+          buckets: Type.Optional(Type.Integer({ minimum: 1, maximum: 500, description: "Default 60." })),
+        }),
+        output: Metrics,
+        errors: [NotKnown],
+        idempotent: true,
+      }),
+      "Jobs.Workers": rpc({
+        description: "The processes that do jobs, from their heartbeats; one that missed two is left out.",
+        input: Type.Object({ deployment: Type.Optional(Id), queue: Type.Optional(Type.String()) }),
+        output: Type.Object({ workers: Type.Array(WorkerView) }),
         errors: [NotKnown],
         idempotent: true,
       }),

@@ -9,19 +9,26 @@ import type { Plane } from "../plane.ts";
 import { findDeployment, findDeploymentNamed } from "../storage/deployments.ts";
 import { countJobs, type JobFilter, type JobRow, listJobs } from "../storage/jobs.ts";
 import type { JobsHandlers } from "./api.ts";
+import { jobMetrics } from "./job-metrics.ts";
 import type { JobQueues } from "./job-queues.ts";
 import { type JobsResource, jobResources } from "./job-resources.ts";
+import type { JobWorkers, SeenWorker } from "./job-workers.ts";
 
 export interface JobsDeps {
   readonly plane: Plane;
   readonly link: PlainLink;
   readonly queues: JobQueues;
+  readonly workers: JobWorkers;
   /** Stands in the audit rows. */
   readonly actor: string;
 }
 
 type Wish = "retry" | "cancel" | "dismiss";
-type Asked = Parameters<JobsHandlers["Jobs.Query"]>[0];
+/** What the input of an action may say about which jobs are meant. */
+type Asked = Pick<
+  Parameters<JobsHandlers["Jobs.Query"]>[0],
+  "deployment" | "queue" | "states" | "since" | "until" | "error"
+>;
 type BulkAsked = Parameters<JobsHandlers["Jobs.Retry"]>[0];
 type Unknown = InstanceType<typeof NotKnown>;
 type Answer = { changed: number; refused: number; cursor?: string };
@@ -61,11 +68,27 @@ export function jobsHandlers(deps: JobsDeps): JobsHandlers {
       return ok({ states });
     },
 
-    "Jobs.Queues": async ({ deployment }) => {
-      const id = deployment === undefined ? undefined : (await findDeploymentNamed(queries, deployment))?.id;
-      if (deployment !== undefined && id === undefined) return unknown("deployment", deployment);
+    "Jobs.Metrics": async (input) => {
+      const asked = await filterOf(deps, input);
+      if (asked.isErr()) return err(asked.error);
+      return ok(await jobMetrics(queries, asked.value, { now: deps.plane.config.clock.now(), ...input }));
+    },
+
+    "Jobs.Workers": async (input) => {
+      const asked = await filterOf(deps, input);
+      if (asked.isErr()) return err(asked.error);
+      const workers = await deps.workers.list(asked.value.deploymentId);
+      const { queue } = input;
+      return ok({
+        workers: workers.filter((worker) => queue === undefined || worker.queue === queue).map(workerView),
+      });
+    },
+
+    "Jobs.Queues": async (input) => {
+      const asked = await filterOf(deps, input);
+      if (asked.isErr()) return err(asked.error);
       const views = [];
-      for (const resource of await jobResources(queries, id))
+      for (const resource of await jobResources(queries, asked.value.deploymentId))
         for (const queue of resource.queues) views.push(await queueView(deps, resource, queue));
       return ok({ queues: views });
     },
@@ -139,8 +162,9 @@ async function switchQueue(
   return ok(await queueView(deps, found.value, queue));
 }
 
-async function queueView({ plane, queues }: JobsDeps, resource: JobsResource, queue: string) {
+async function queueView({ plane, queues, workers }: JobsDeps, resource: JobsResource, queue: string) {
   const { deployment, service } = resource;
+  const present = await workers.list(deployment);
   const counted = await countJobs(plane.storage.queries, { deploymentId: deployment, queue });
   const pending = counted.find(({ state }) => state === "pending");
   return {
@@ -148,6 +172,7 @@ async function queueView({ plane, queues }: JobsDeps, resource: JobsResource, qu
     service,
     queue,
     ...(await queues.depth(resource, queue)),
+    workers: present.filter((worker) => worker.queue === queue).length,
     states: Object.fromEntries(counted.map(({ state, count }) => [state, Number(count)])),
     ...(pending === undefined ? {} : { oldestPendingAt: Number(pending.oldest) }),
   };
@@ -239,6 +264,11 @@ function viewOf(row: JobRow) {
     updatedAt: Number(row.updatedAt),
     ...(row.error === null ? {} : { error: row.error }),
   };
+}
+
+function workerView({ isLate, failing, ...worker }: SeenWorker) {
+  if (failing !== undefined) return { ...worker, status: "failing" as const, reason: failing };
+  return { ...worker, status: isLate ? ("late" as const) : ("ok" as const) };
 }
 
 function unknown(kind: string, id: string) {

@@ -47,8 +47,10 @@ interface Event extends StoredJobEvent {
 }
 
 const durable = "platform_jobs";
-/** Events of one transaction; what happens to a job within them is written once. */
-const batch = 2_000;
+/** Events that are under way at once. */
+const underWay = 2_000;
+/** Events of one transaction; what happens to a job within them is written once. Nothing else runs in its time. */
+const batch = 250;
 /** How long it waits for more that could be taken in with the first, ms. */
 const gatherMs = 20;
 /** Of the time that a transaction took, it waits so much before the next one. */
@@ -106,11 +108,11 @@ export class JobProjection {
       ack_policy: "all",
       deliver_policy: "all",
       filter_subjects: ["jobs.v1.>", "jobnotes.v1.>"],
-      max_ack_pending: 2 * batch,
+      max_ack_pending: 2 * underWay,
       ack_wait: 30_000_000_000,
     });
     const consumer = await jetstream(this.#deps.nats, { checkAPI: false }).consumers.get(stream, durable);
-    const messages = await consumer.consume({ max_messages: batch });
+    const messages = await consumer.consume({ max_messages: underWay });
     const reading: Reading = { resource, messages, buffer: [], working: false };
     this.#readings.set(stream, reading);
     void this.#read(reading);

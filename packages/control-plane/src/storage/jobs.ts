@@ -1,4 +1,4 @@
-import type { Expression, ExpressionBuilder, Selectable, SqlBool } from "kysely";
+import { type Expression, type ExpressionBuilder, type Selectable, type SqlBool, sql } from "kysely";
 import { cutPage, type Page, type PageRequest } from "./page.ts";
 import type { Database, JobsTable } from "./schema.ts";
 import type { Queries } from "./storage.ts";
@@ -97,6 +97,65 @@ export function countJobs(queries: Queries, filter: JobFilter) {
     .where((where) => where.and(conditions(where, filter)))
     .groupBy(["deploymentId", "queue", "state"])
     .execute();
+}
+
+/** A span of time in equal parts: from `since` on, each of `bucketMs`. */
+export interface Buckets {
+  readonly since: number;
+  readonly until: number;
+  readonly bucketMs: number;
+}
+
+/** How many jobs were made in each part of a span. Parts without any are left out. */
+export function countMade(queries: Queries, filter: JobFilter, buckets: Buckets) {
+  return queries
+    .selectFrom("jobs")
+    .select(bucketOf("createdAt", buckets).as("bucket"))
+    .select((select) => select.fn.countAll<number>().as("count"))
+    .where((where) => where.and(conditions(where, { ...filter, ...spanOf(buckets) })))
+    .groupBy("bucket")
+    .execute();
+}
+
+/** How many jobs came to their end in each part of a span, by state. */
+export function countEnded(queries: Queries, filter: EndedFilter, buckets: Buckets) {
+  return queries
+    .selectFrom("jobs")
+    .select(["state", bucketOf("updatedAt", buckets).as("bucket")])
+    .select((select) => select.fn.countAll<number>().as("count"))
+    .where((where) => where.and(conditions(where, filter)))
+    .where("updatedAt", ">=", buckets.since)
+    .where("updatedAt", "<", buckets.until)
+    .groupBy(["state", "bucket"])
+    .execute();
+}
+
+/** The jobs that came to their end last in a span; at most so many. */
+export function newestEnded(
+  queries: Queries,
+  filter: EndedFilter,
+  { since, until, count }: { readonly since: number; readonly until: number; readonly count: number },
+): Promise<Pick<JobRow, "snapshot">[]> {
+  return queries
+    .selectFrom("jobs")
+    .select("snapshot")
+    .where((where) => where.and(conditions(where, filter)))
+    .where("updatedAt", ">=", since)
+    .where("updatedAt", "<", until)
+    .orderBy("updatedAt", "desc")
+    .limit(count)
+    .execute();
+}
+
+/** Of jobs that are over, in one of the states given. */
+export type EndedFilter = Pick<JobFilter, "deploymentId" | "queue"> & { readonly states: readonly string[] };
+
+function spanOf({ since, until }: Buckets): Pick<JobFilter, "since" | "until"> {
+  return { since, until };
+}
+
+function bucketOf(column: "createdAt" | "updatedAt", { since, bucketMs }: Buckets) {
+  return sql<number>`cast((${sql.ref(column)} - ${since}) / ${bucketMs} as integer)`;
 }
 
 /** Forgets jobs of one queue that have been over since before an instant; at most so many at a time. */

@@ -24,6 +24,8 @@ export class Heartbeats {
   readonly #options: HeartbeatOptions;
   readonly #stopping = new AbortController();
   readonly #startedAt: number;
+  #pause = new AbortController();
+  #isDue = false;
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
@@ -36,20 +38,27 @@ export class Heartbeats {
     void this.#run();
   }
 
+  /** Publishes the next sample without waiting for its interval: there is something new to tell. */
+  hasten(): void {
+    this.#isDue = true;
+    this.#pause.abort();
+  }
+
   /** Nothing is published any more; a check that hangs is not waited for. */
   stop(): void {
     this.#stopping.abort();
+    this.#pause.abort();
   }
 
   async #run(): Promise<void> {
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      try {
-        await sleep(this.#options.intervalMs, { signal, background: true });
-      } catch {
-        return;
-      }
-      await this.#beat();
+    while (!this.#stopping.signal.aborted) {
+      this.#pause = new AbortController();
+      const { signal } = this.#pause;
+      // Ended early by whoever hastens or stops it.
+      if (!this.#isDue)
+        await sleep(this.#options.intervalMs, { signal, background: true }).catch(() => undefined);
+      this.#isDue = false;
+      if (!this.#stopping.signal.aborted) await this.#beat();
     }
   }
 

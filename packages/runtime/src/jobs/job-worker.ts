@@ -1,4 +1,4 @@
-import { JOB_LANES, type JobLane, type JobsBinding } from "@trellis/protocol/jobs";
+import { JOB_LANES, type JobLane, type JobsBinding, type JobWorkerPresence } from "@trellis/protocol/jobs";
 import { LookAhead } from "../events/look-ahead.ts";
 import { PullLoop, type PullState } from "../jetstream/pull-loop.ts";
 import type { PulledMessage } from "../jetstream/pulled-message.ts";
@@ -89,6 +89,13 @@ export class JobWorker {
   get state(): PullState {
     const states = this.#loops.map(({ state }) => state);
     return states.find(({ phase }) => phase === "failing") ?? states[0] ?? { phase: "idle" };
+  }
+
+  /** What heartbeats tell of it. */
+  get presence(): JobWorkerPresence {
+    const { name: queue, running, state } = this;
+    const failing = state.phase === "failing" ? { failing: state.reason.slice(0, 200) } : {};
+    return { queue, concurrency: this.#options.concurrency, running, ...failing };
   }
 
   /** Handlers that run now. */

@@ -115,14 +115,14 @@ export class JobsSurface<Client> {
     this.#environments.stop();
   }
 
-  /** One health report for all queues: failed while one of them cannot get its jobs. */
+  /** One health report for all queues, with their workers: failed while one of them cannot get its jobs. */
   health(): HealthReport {
-    for (const { worker } of this.#running) {
-      const { state } = worker;
-      if (state.phase === "failing")
-        return { status: "failed", summary: `queue ${worker.name}: ${state.reason}` };
-    }
-    return { status: "ok" };
+    const workers = this.#running.map(({ worker }) => worker.presence);
+    if (workers.length === 0) return { status: "ok" };
+    const info = { workers };
+    const failing = workers.find(({ failing: reason }) => reason !== undefined);
+    if (failing === undefined) return { status: "ok", info };
+    return { status: "failed", summary: `queue ${failing.queue}: ${failing.failing}`, info };
   }
 
   get #queues(): Readonly<Record<string, JobResource>> {

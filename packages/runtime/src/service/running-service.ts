@@ -62,6 +62,7 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
   readonly #surfaces: ServiceSurfaces<P, ServiceClient<P>>;
   readonly #scope: Scope;
   readonly #middleware: ServiceMiddleware[] = [];
+  #heartbeats: Heartbeats | undefined;
   #starting: Promise<void> | undefined;
   #waiting: Promise<void> | undefined;
   #stopping: Promise<void> | undefined;
@@ -188,6 +189,8 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
     this.#reportMissingHandlers(options.strict ?? false);
     await this.#provider.start();
     await this.#surfaces.start();
+    // Those who look for its workers need not wait for the next interval.
+    if (Object.keys(this.#participant.jobs).length > 0) this.#heartbeats?.hasten();
   }
 
   async #wait(options: WaitOptions): Promise<void> {
@@ -228,6 +231,7 @@ export class RunningService<P extends AnyParticipant> implements ConnectedServic
         zombies: this.#provider.admission.zombies + this.#feeds.zombies,
       }),
     });
+    this.#heartbeats = heartbeats;
     this.#scope.add("health", () => heartbeats.stop());
     await heartbeats.start();
   }

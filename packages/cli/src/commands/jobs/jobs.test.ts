@@ -62,6 +62,30 @@ it(
 );
 
 it(
+  "shows who does the jobs, and how they came and went",
+  async () => {
+    // The worker tells of itself as soon as it has begun, not at the next interval.
+    await expect
+      .poll(async () => (await run(["jobs", "workers", "acme.press"])).stdout, { timeout: 10_000 })
+      .toMatch(/^QUEUE .*\nacme\.press\/print .* ok +\d+\/\d+ /);
+    const workers = JSON.parse((await run(["jobs", "workers", "--json", "--queue", "print"])).stdout);
+    expect(workers).toMatchObject([{ service: "acme.press", queue: "print", status: "ok" }]);
+    expect((await run(["jobs", "workers", "--queue", "other"])).stderr).toContain("No worker");
+    const [row] = JSON.parse((await run(["jobs", "queues", "--json"])).stdout);
+    expect(row).toMatchObject({ queue: "print", workers: 1 });
+    const asked = ["jobs", "metrics", "--queue", "print"];
+    const metrics = JSON.parse((await run([...asked, "--json"])).stdout);
+    const made = metrics.buckets.reduce((sum: number, part: { created: number }) => sum + part.created, 0);
+    expect(made).toBe(ids.length);
+    expect(metrics.runMs.count).toBeGreaterThan(0);
+    expect((await run(asked)).stdout).toMatch(
+      /created +[▁-█].*\n[\s\S]*completed +[▁-█].*\n[\s\S]*ran +p50 /,
+    );
+  },
+  slow,
+);
+
+it(
   "says what is wrong with what it is asked",
   async () => {
     for (const [args, code, words] of [

@@ -3,7 +3,9 @@ import type { CommandContext } from "../../context.ts";
 import { jobsChanges } from "./change.ts";
 import { jobsGet, jobsWatch } from "./get.ts";
 import { jobsList } from "./list.ts";
+import { jobsMetrics } from "./metrics.ts";
 import { jobsPause, jobsQueues, jobsResume } from "./queues.ts";
+import { jobsWorkers } from "./workers.ts";
 
 export function jobsCommand(context: CommandContext): Command {
   const command = new Command("jobs")
@@ -14,6 +16,8 @@ export function jobsCommand(context: CommandContext): Command {
   for (const change of jobsChanges(context)) command.addCommand(change);
   return command
     .addCommand(jobsQueues(context))
+    .addCommand(jobsWorkers(context))
+    .addCommand(jobsMetrics(context))
     .addCommand(jobsPause(context))
     .addCommand(jobsResume(context));
 }

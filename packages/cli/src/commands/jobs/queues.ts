@@ -56,6 +56,7 @@ function columns(now: number): Column<QueueRow>[] {
     { heading: "STATE", cell: ({ paused }) => (paused ? "paused" : "running") },
     { heading: "WAITING", cell: ({ waiting }) => String(waiting) },
     { heading: "RUNNING", cell: ({ running }) => String(running) },
+    { heading: "WORKERS", cell: ({ workers }) => String(workers) },
     {
       heading: "OLDEST",
       cell: ({ oldestPendingAt }) => (oldestPendingAt === undefined ? "" : formatAge(now - oldestPendingAt)),
