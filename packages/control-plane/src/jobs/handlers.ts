@@ -39,6 +39,10 @@ const atOnce = 32;
 
 /** The handlers of `trellis.jobs@v1` over one control plane. */
 export function jobsHandlers(deps: JobsDeps): JobsHandlers {
+  return { ...jobViews(deps), ...queueViews(deps), ...jobChanges(deps) };
+}
+
+function jobViews(deps: JobsDeps): Pick<JobsHandlers, "Jobs.Query" | "Jobs.Get" | "Jobs.Summary"> {
   const { queries } = deps.plane.storage;
   return {
     "Jobs.Query": async (input) => {
@@ -67,7 +71,12 @@ export function jobsHandlers(deps: JobsDeps): JobsHandlers {
         states[state] = (states[state] ?? 0) + Number(count);
       return ok({ states });
     },
+  };
+}
 
+function queueViews(deps: JobsDeps): Pick<JobsHandlers, "Jobs.Metrics" | "Jobs.Workers" | "Jobs.Queues"> {
+  const { queries } = deps.plane.storage;
+  return {
     "Jobs.Metrics": async (input) => {
       const asked = await filterOf(deps, input);
       if (asked.isErr()) return err(asked.error);
@@ -92,7 +101,13 @@ export function jobsHandlers(deps: JobsDeps): JobsHandlers {
         for (const queue of resource.queues) views.push(await queueView(deps, resource, queue));
       return ok({ queues: views });
     },
+  };
+}
 
+type Change = "Retry" | "Cancel" | "Dismiss" | "PauseQueue" | "ResumeQueue" | "ReleaseKey";
+
+function jobChanges(deps: JobsDeps): Pick<JobsHandlers, `Jobs.${Change}`> {
+  return {
     "Jobs.Retry": (input) => change(deps, "retry", input),
     "Jobs.Cancel": (input) => change(deps, "cancel", input),
     "Jobs.Dismiss": (input) => change(deps, "dismiss", input),
