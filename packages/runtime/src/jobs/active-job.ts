@@ -7,6 +7,7 @@ import {
   type JobNoteType,
   type JobProgress,
   type JobSnapshot,
+  type JobTrigger,
   type JobUpdate,
 } from "@trellis/protocol/jobs";
 import { AsyncResult } from "@trellis/result";
@@ -51,6 +52,10 @@ export class ActiveJob implements Job<unknown, unknown, unknown> {
 
   get context(): JobContext {
     return this.#input.attempt.facts.context;
+  }
+
+  get trigger(): JobTrigger | undefined {
+    return this.#input.attempt.facts.trigger;
   }
 
   get tries(): number {

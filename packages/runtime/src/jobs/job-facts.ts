@@ -6,9 +6,9 @@ import {
   type JobEvent,
   type JobEventType,
   type JobLane,
-  type JobLineage,
   type JobRetryReason,
   type JobState,
+  type JobTrigger,
 } from "@trellis/protocol/jobs";
 import type { StoredTransition } from "./job-store.ts";
 
@@ -31,7 +31,7 @@ export interface JobFacts {
   readonly deadline: number | undefined;
   readonly payload: unknown;
   readonly context: JobContext;
-  readonly lineage: JobLineage | undefined;
+  readonly trigger: JobTrigger | undefined;
   readonly lane: JobLane;
   /** Hash of its key. */
   readonly key: string | undefined;
@@ -59,7 +59,7 @@ export function factsOfCreated({ event, sequence, at }: Omit<StoredTransition, "
     deadline: event.deadline,
     payload: event.payload,
     context: event.context,
-    lineage: event.lineage,
+    trigger: event.trigger,
     lane: event.priority ?? "normal",
     key: event.key,
   };

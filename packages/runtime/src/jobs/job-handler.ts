@@ -7,7 +7,14 @@ import type {
   UnavailableError,
   ValidationError,
 } from "@trellis/protocol";
-import type { JobContext, JobLog, JobProgress, JobSnapshot, JobWaitEdge } from "@trellis/protocol/jobs";
+import type {
+  JobContext,
+  JobLog,
+  JobProgress,
+  JobSnapshot,
+  JobTrigger,
+  JobWaitEdge,
+} from "@trellis/protocol/jobs";
 import type { AsyncResult, Result as Outcome, UnexpectedError } from "@trellis/result";
 import type { JobCreateFailure, JobCreateOptions } from "./job-creator.ts";
 import type { JobRef } from "./job-ref.ts";
@@ -36,6 +43,8 @@ export interface Job<Payload, Result, Update> {
   readonly id: string;
   readonly payload: Payload;
   readonly context: JobContext;
+  /** What made it. Of a schedule: its name, and as `id` the slot as an ISO instant. */
+  readonly trigger: JobTrigger | undefined;
   /** 1 in the first run. */
   readonly tries: number;
   /** How often the broker delivered the message of this attempt before. */

@@ -57,6 +57,14 @@ export const plant = defineService("acme.plant", {
       keyConcurrency: { ...key, maxActive: 9 },
       rateLimit: { limit: 2, per: "1500ms", perKey: true },
     }),
+    wide: job({ ...one, keyConcurrency: { ...key, maxActive: 40 }, queue: { maxQueuedPerKey: 1_000 } }),
+    hourly: job({
+      ...one,
+      schedules: {
+        hour: { cron: "0 * * * *", payload: { n: 1 }, missed: "once" },
+        half: { cron: "30 * * * *", payload: { n: 2 }, missed: "skip" },
+      },
+    }),
     ticking: job({ ...one, schedules: { second: { cron: "* * * * * *", payload: { n: 7 } } } }),
   },
 });
@@ -209,10 +217,19 @@ export class JobsBed {
   }
 
   /** Records of keys that are left. */
-  async keyRecords(queue: string): Promise<string[]> {
+  keyRecords(queue: string): Promise<string[]> {
+    return this.#records(`${queue}.k.*`);
+  }
+
+  /** Since when the time tables of a queue hold, as it is stored. */
+  scheduleRecords(queue: string): Promise<string[]> {
+    return this.#records(`${queue}.s.*`);
+  }
+
+  async #records(keys: string): Promise<string[]> {
     const { name } = this.layout.bucket;
     const info = await this.manager.streams.info(name, {
-      subjects_filter: `$KV.${this.binding.bucket}.${queue}.k.*`,
+      subjects_filter: `$KV.${this.binding.bucket}.${keys}`,
     });
     const found: string[] = [];
     for (const subject of Object.keys(info.state.subjects ?? {})) {
