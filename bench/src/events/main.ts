@@ -2,6 +2,7 @@
 // ack of the plain client; the same run, interleaved repeats, medians, ratios to the plain client.
 
 import { type Figures, median, percentile } from "../report/figures.js";
+import { heapUsed } from "../report/heap.js";
 import { finish, type Options, options } from "../report/run.js";
 import { printTable } from "../report/table.js";
 import { latencies, throughput } from "../rpc/measure.js";
@@ -88,23 +89,15 @@ async function memory(on: EventsBed, { quick, say }: Options, figures: Figures):
   const total = quick ? 50_000 : 1_000_000;
   say(`memory over ${total} events`);
   await throughput(on.ours, 256, total / 10);
-  const before = await heap();
+  const before = await heapUsed();
   await throughput(on.ours, 256, total - total / 10);
-  const growth = ((await heap()) - before) / 2 ** 20;
+  const growth = ((await heapUsed()) - before) / 2 ** 20;
   figures[`heap growth over ${total} events`] = {
     value: Number(growth.toFixed(1)),
     unit: "MiB",
     goal: `at most ${growthGoalMiB} MiB`,
     ok: growth <= growthGoalMiB,
   };
-}
-
-async function heap(): Promise<number> {
-  for (let round = 0; round < 4; round += 1) {
-    globalThis.gc?.();
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  return process.memoryUsage().heapUsed;
 }
 
 function thousands(rate: number): string {

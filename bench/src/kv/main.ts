@@ -7,6 +7,7 @@ import { finish, type Options, options } from "../report/run.js";
 import { printTable } from "../report/table.js";
 import { throughput } from "../rpc/measure.js";
 import { type KvBed, makeKvBed } from "./bed.js";
+import { memory } from "./memory.js";
 
 const inFlights = [1, 64, 256] as const;
 const sizes = [128, 4096] as const;
@@ -22,6 +23,7 @@ try {
   const figures: Figures = {};
   await compare(bed, opts, figures);
   await initialState(bed, opts, figures);
+  await memory(bed, opts, figures);
   finish("kv", opts, figures);
 } finally {
   await bed[Symbol.asyncDispose]();
